@@ -1,0 +1,44 @@
+"""The command line: one file a command, each of which parses, calls and prints."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from .. import __version__
+from ..errors import SemtropyError
+
+__all__ = ["main", "parser"]
+
+# Each module has `register(subparsers)`, which sets `run` on its parser; heavy imports wait until `run`.
+COMMANDS: tuple[str, ...] = ()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line as a parser; the docs are generated from it."""
+    top = argparse.ArgumentParser(
+        prog="semtropy",
+        description="Tell when a language model is making its answer up, for as few extra samples as possible.",
+    )
+    top.add_argument("--version", action="version", version=f"semtropy {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        importlib.import_module(f".{name}", __name__).register(commands)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; errors semtropy raises on purpose become one line on standard error and exit code 1."""
+    arguments = parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except SemtropyError as error:
+        print(f"semtropy: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("semtropy: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 1

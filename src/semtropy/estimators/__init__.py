@@ -1,0 +1,31 @@
+"""Estimators of semantic entropy: one file each, one line each in the registry below."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..nouns import Estimator
+
+__all__ = ["NAMES", "load_estimator"]
+
+_REGISTRY = {
+    "histogram": ("histogram", "Histogram"),
+}
+NAMES = tuple(_REGISTRY)
+
+
+def load_estimator(name: str, **options: Any) -> Estimator:
+    """The estimator of that name; options (such as `prior=`) go to its constructor.
+
+    >>> load_estimator("histogram").name
+    'histogram'
+    """
+    if name not in _REGISTRY:
+        raise InputError(f"no estimator is called {name!r}: choose one of {', '.join(NAMES)}")
+    module, attribute = _REGISTRY[name]
+    made: Estimator = getattr(import_module(f".{module}", __name__), attribute)(**options)
+    return made
