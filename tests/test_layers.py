@@ -62,7 +62,9 @@ def imported(module: str, source: str, known: set[str]) -> Iterator[tuple[str, i
                 base = package[: len(package) + 1 - node.level] if node.level else []
                 stem = ".".join([*base, *([node.module] if node.module else [])])
                 targets = [(stem, alias.name) for alias in node.names]
-            case ast.Call(args=[ast.Constant(value=str(name)), *_]) if ast.unparse(node.func).endswith("import_module"):
+            case ast.Call(args=[ast.Constant(value=str(name)), *_]) if ast.unparse(node.func).endswith(
+                "import_module"
+            ):
                 dots = len(name) - len(name.lstrip("."))
                 base = package[: len(package) + 1 - dots] if dots else []
                 targets = [(".".join([*base, *([name.lstrip(".")] if name.lstrip(".") else [])]), "")]
@@ -89,9 +91,7 @@ def graph(sources: Sources) -> dict[str, dict[str, int]]:
     plain = {name.removesuffix(".__init__"): name for name in sources if name != "semtropy.__init__"}
     return {
         name: {
-            target: line
-            for target, line in imported(module, sources[module], set(plain))
-            if target != name
+            target: line for target, line in imported(module, sources[module], set(plain)) if target != name
         }
         for name, module in plain.items()
     }
