@@ -15,9 +15,9 @@ import pytest
 
 import semtropy
 
-# Top to bottom: each may import those before it. Three places differ from the order in which a reader meets them:
-# `meaning` stands before `inquiry` and `score` because both grow a partition; `recording` before `models` because
-# `replay` answers from a recording; `cli` comes last because `semtropy serve` starts the server.
+# Top to bottom: each may import those before it. Three places differ from the order in which the design tells them:
+# `recording` stands before `models` because `replay` answers from a recording, `models` before `meaning` because the
+# `llm` judge asks a model, and `cli` comes last because `semtropy serve` starts the server.
 LAYERS = (
     "errors",
     "nouns",
@@ -26,10 +26,10 @@ LAYERS = (
     "calibration",
     "stopping",
     "verdict",
-    "meaning",
     "inquiry",
     "recording",
     "models",
+    "meaning",
     "check",
     "score",
     "study",
