@@ -117,7 +117,7 @@ def undocumented(top: argparse.ArgumentParser) -> Iterator[str]:
     for words, command in commands(top).items():
         name = " ".join(("semtropy", *words))
         if not command.description:
-            yield f"{name} has no description"
+            yield f"{name} has no description: give add_parser one"
         for action in options(command):
             if not action.help:
                 yield f"{name}: {'/'.join(action.option_strings) or action.dest} has no help"
