@@ -14,6 +14,7 @@ setup(
         Extension(
             "semtropy.entropy._kernel",
             sources=["src/semtropy/entropy/_kernel.c"],
+            libraries=[] if sys.platform == "win32" else ["m"],
             extra_compile_args=[] if sys.platform == "win32" else UNIX_FLAGS,
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
