@@ -64,8 +64,12 @@ class ScriptedEndpoint:
         if isinstance(failure, tuple):
             status, headers, content = failure
             return status, headers, json.dumps(content).encode()
-        if failure == "hang":
+        if failure == "hang":  # longer than a client waits: once it has given up, this is no request of its
+            with self.lock:
+                self.busy -= 1
             time.sleep(self.hang)
+            with self.lock:
+                self.busy += 1
         if failure == "broken":
             return 200, {}, b'{"choices": [{"mess'
         if failure == "cut":

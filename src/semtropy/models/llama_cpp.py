@@ -22,6 +22,7 @@ from ..nouns import Sample
 from . import weights
 from .brief import HEAD, brief_prompt
 from .gguf import Header, read_header
+from .progress import shown
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -236,8 +237,12 @@ def _shared(path: Path, max_tokens: int, threads: int | None) -> LlamaCpp:
 def smollm2(
     *, progress: Progress | None = None, max_tokens: int = 32, threads: int | None = None
 ) -> LlamaCpp:
-    """SmolLM2-135M-Instruct, fetched on first use; loaded once a process."""
-    return _shared(weights.fetch("smollm2", progress=progress), max_tokens, threads)
+    """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once a process."""
+    path = weights.where("smollm2")
+    if path is None and progress is None:
+        with shown("Fetching the model smollm2") as progress:
+            path = weights.fetch("smollm2", progress=progress)
+    return _shared(path or weights.fetch("smollm2", progress=progress), max_tokens, threads)
 
 
 def gguf(path: str, **options: Any) -> LlamaCpp:
