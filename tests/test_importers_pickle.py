@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
@@ -14,8 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from semtropy.errors import RecordingError
+from semtropy.errors import InputError, RecordingError
 from semtropy.recording.importers.arrays import plain
 from semtropy.recording.importers.pickles import load_pickle
 
@@ -155,7 +158,7 @@ def test_a_pickle_cannot_change_what_stands_in_for_a_type(
         (pickle.dumps(np.arange(1000.0))[:200], "the file is cut short"),
         (b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f.", "is no pickle that can be read|cut short"),
         (as_zip(b"\x80\x02N.")[:-30], "the file is cut short"),
-        (b"id,question\n", "is no pickle that can be read"),
+        (b"question,text\n", "is no pickle that can be read"),
         (b"\x80\x02K\x01Q.", "is no pickle that can be read .a reference to something that is no storage"),
         (b"\x80\x02(X\x07\x00\x00\x00storageK\x01K\x02tQ.", ".*no storage of numbers"),
         (
@@ -167,6 +170,38 @@ def test_a_pickle_cannot_change_what_stands_in_for_a_type(
 def test_a_damaged_pickle_says_so(data: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=rf"run\.pkl: ({message})"):
         load(tmp_path / "run.pkl", data)
+
+
+def test_a_pickle_cannot_claim_all_memory(tmp_path: Path) -> None:
+    """Opcode r names a place in the memo; taken as the size of a list it would be tens of gigabytes."""
+    assert load(tmp_path / "run.pkl", b"\x80\x02K\x01r\xff\xff\xff\xff.") == 1
+    with pytest.raises(RecordingError, match=r"run\.pkl"):
+        load(tmp_path / "run.pkl", b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7f.")
+
+
+SEEDS = [
+    pickle.dumps({"a": np.arange(3.0), "b": [("text", [-0.5], None)], "c": np.float64(1)}, protocol=protocol)
+    for protocol in (2, 4, 5)
+]
+
+
+@given(
+    seed=st.sampled_from(SEEDS),
+    edits=st.lists(st.tuples(st.integers(0, 10_000), st.binary(max_size=3)), min_size=1, max_size=6),
+)
+@settings(max_examples=500)
+def test_a_damaged_pickle_never_gets_past_the_error(
+    seed: bytes, edits: list[tuple[int, bytes]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = bytearray(seed)
+    for place, replacement in edits:
+        at = place % len(data)
+        data[at : at + len(replacement)] = replacement
+    path = tmp_path_factory.getbasetemp() / "fuzzed.pkl"
+    with contextlib.suppress(RecordingError):
+        held = load(path, bytes(data))
+        with contextlib.suppress(InputError):
+            plain(held)
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
@@ -39,8 +40,9 @@ def load_pickle(path: Path) -> Any:
         ) from None
     except FileNotFoundError:
         raise RecordingError("cannot be read: No such file or directory", path=str(path)) from None
-    except pickle.UnpicklingError as error:
-        message = "the file is cut short" if "truncated" in str(error) else "is no pickle that can be read"
+    except (pickle.UnpicklingError, struct.error) as error:
+        short = isinstance(error, struct.error) or "truncated" in str(error) or "exhausted" in str(error)
+        message = "the file is cut short" if short else "is no pickle that can be read"
         raise RecordingError(f"{message} ({error})", path=str(path)) from None
     except Exception as error:  # a damaged or hostile pickle can raise anything; all of it is about this file
         reason = str(error) or type(error).__name__
@@ -56,8 +58,11 @@ class ForbiddenName(InputError):
         )
 
 
-class _Unpickler(pickle.Unpickler):
-    """Names only from the table; storages by number."""
+class _Unpickler(pickle._Unpickler):
+    """Names only from the table; storages by number.
+
+    The one written in Python: that in C sets aside as much memory as a hostile pickle cares to name.
+    """
 
     def __init__(self, stream: IO[bytes], storages: dict[str, Storage] | None = None) -> None:
         super().__init__(stream)
