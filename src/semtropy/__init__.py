@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .check import acheck, astream, check, stream
     from .errors import SemtropyError
     from .nouns import Belief, Beliefs, Estimator, Evidence, Judge, Model, Partition, Sample
+    from .recording import Recording, read_recording, write_recording
+    from .score import score
     from .stopping import Budget, Decided, FixedSamples, Reason, VarianceBelow
     from .verdict import Verdict
 
@@ -24,6 +26,7 @@ __all__ = [
     "Model",
     "Partition",
     "Reason",
+    "Recording",
     "Sample",
     "SemtropyError",
     "VarianceBelow",
@@ -31,7 +34,10 @@ __all__ = [
     "acheck",
     "astream",
     "check",
+    "read_recording",
+    "score",
     "stream",
+    "write_recording",
 ]
 __version__ = "0.1.0"
 
@@ -48,6 +54,7 @@ _HOME = {
     "Model": "nouns",
     "Partition": "nouns",
     "Reason": "stopping",
+    "Recording": "recording",
     "Sample": "nouns",
     "SemtropyError": "errors",
     "VarianceBelow": "stopping",
@@ -55,7 +62,10 @@ _HOME = {
     "acheck": "check",
     "astream": "check",
     "check": "check",
+    "read_recording": "recording",
+    "score": "score",
     "stream": "check",
+    "write_recording": "recording",
 }
 
 
