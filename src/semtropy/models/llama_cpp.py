@@ -11,7 +11,7 @@ import math
 import os
 import secrets
 import threading
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -229,8 +229,9 @@ def threads_for(size: int) -> int:
     return max(1, min(cores // 2, cores - busy))
 
 
-@lru_cache(maxsize=1)
-def _shared(path: Path, max_tokens: int, threads: int | None) -> LlamaCpp:
+@cache
+def _shared(path: Path, max_tokens: int, threads: int | None, process: int) -> LlamaCpp:
+    """One a process, never let go: llama.cpp's threads do not survive a fork, and ending them there crashes."""
     return LlamaCpp(path, name="smollm2", max_tokens=max_tokens, threads=threads)
 
 
@@ -242,7 +243,7 @@ def smollm2(
     if path is None and progress is None:
         with shown("Fetching the model smollm2") as progress:
             path = weights.fetch("smollm2", progress=progress)
-    return _shared(path or weights.fetch("smollm2", progress=progress), max_tokens, threads)
+    return _shared(path or weights.fetch("smollm2", progress=progress), max_tokens, threads, os.getpid())
 
 
 def gguf(path: str, **options: Any) -> LlamaCpp:
