@@ -179,6 +179,31 @@ def test_check_works_inside_a_running_loop():
     assert asyncio.run(inside()).answer == "Paris"
 
 
+def test_checks_by_name_share_one_limit(monkeypatch):
+    endpoint = ScriptedEndpoint(lambda prompt: {"yes": 1.0})
+    endpoint.delay = 0.01
+
+    async def many():
+        options = {
+            "model": "openai:m",
+            "judge": "exact",
+            "estimator": "histogram",
+            "budget": Budget(samples=2),
+        }
+        return await asyncio.gather(*(acheck(f"q{number}?", **options) for number in range(40)))
+
+    with serving(endpoint) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        verdicts = asyncio.run(many())
+    assert [verdict.question for verdict in verdicts] == [f"q{number}?" for number in range(40)]
+    assert endpoint.peak <= 8
+
+
+def test_options_that_do_not_exist_are_refused():
+    with pytest.raises(TypeError, match="no option budgt"):
+        check("q?", **OPTIONS, budgt=Budget(samples=3))
+
+
 FAILURES = (429, 500, "hang", "broken", "bare")
 
 

@@ -92,6 +92,18 @@ def test_contradictions_are_2(script, arguments):
     assert ended.value.code == 2
 
 
+def test_a_calibration_gives_a_probability_and_decides(script, capsys, tmp_path):
+    calibration = pytest.importorskip("semtropy.calibration", reason="needs calibrations")
+    curve = calibration.Logistic(slope=2.0, intercept=-1.0)
+    path = tmp_path / "calibration.json"
+    for threshold, code in ((0.9, 3), (0.99, 0)):
+        calibration.Calibration(curve, estimator="histogram", threshold=threshold).save(path)
+        assert run(script, SCATTERED, "--calibration", str(path), "--json") == code
+        verdict = json.loads(capsys.readouterr().out)
+        assert verdict["probability"] == pytest.approx(float(curve([verdict["entropy"]["mean"]])[0]))
+        assert 0.9 < verdict["probability"] < 0.99
+
+
 def test_a_model_that_fails_is_1(script, capsys):
     assert run(script, "Not in the script?") == 1
     assert "semtropy: the script has no answers" in capsys.readouterr().err

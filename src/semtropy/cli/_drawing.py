@@ -78,9 +78,8 @@ def _column(value: float, top: float) -> int:
 def draw_verdict(verdict: Verdict) -> RenderableType:
     """The verdict in sentences, the first of them coloured."""
     first, *rest = verdict.explain().splitlines()
-    return Group(
-        Text(first, style="bold red" if verdict.flagged else "bold green"), *(Text(line) for line in rest)
-    )
+    headline = Text(first, style="bold red" if verdict.flagged else "bold green")
+    return Group(Text(), headline, *(Text(line) for line in rest))
 
 
 def _short(text: str, limit: int = 60) -> str:
