@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import pickle
@@ -290,10 +291,10 @@ def uqlm_data() -> dict[str, Any]:
     }
 
 
-def check_uqlm(recording: Recording) -> None:
+def check_uqlm(recording: Recording, question: str = "Capital of France?") -> None:
     first, second = recording
     assert not recording.header.prices
-    assert (first.question, first.samples[0].tokens) == ("Capital of France?", ("t0", "t1"))
+    assert (first.question, first.samples[0].tokens) == (question, ("t0", "t1"))
     assert first.samples[0].token_logprobs == (-0.25, -0.5)
     assert first.answer is not None
     assert first.answer.token_logprobs == (-0.5,)
@@ -306,11 +307,19 @@ def check_uqlm(recording: Recording) -> None:
 def test_uqlm_results_as_a_dict(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     metadata = {"temperature": 0.2, "sampling_temperature": 1.0, "num_responses": 2}
-    path.write_text(json.dumps({"data": uqlm_data(), "metadata": metadata}))
+    data = uqlm_data()
+    path.write_text(json.dumps({"data": data, "metadata": metadata}))
     recording = bring("uqlm", path)
     check_uqlm(recording)
     assert recording.header.temperature == 1.0
     assert recording.rows[1]["uqlm"] == {"normalized_probability": None}
+    del data["prompts"]  # as UQResult.to_dict() does
+    path.write_text(json.dumps({"data": data, "metadata": {"parameters": {"sampling_temperature": 0.5}}}))
+    done = import_recording("uqlm", path, tmp_path / "out.jsonl")
+    assert [note for note in done.notes if "has no prompts" in note]
+    recording = read_recording(tmp_path / "out.jsonl")
+    check_uqlm(recording, question="")
+    assert recording.header.temperature == 0.5
 
 
 def test_uqlm_results_as_a_data_frame(tmp_path: Path) -> None:
@@ -324,6 +333,14 @@ def test_uqlm_results_as_a_data_frame(tmp_path: Path) -> None:
     columns = {name: {str(n): value for n, value in enumerate(values)} for name, values in frame.items()}
     (tmp_path / "columns.json").write_text(json.dumps(columns))
     check_uqlm(bring("uqlm", tmp_path / "columns.json"))
+    with (tmp_path / "frame.csv").open(
+        "w", newline=""
+    ) as stream:  # as pandas writes it: lists as Python prints them
+        writer = csv.DictWriter(stream, frame)
+        writer.writeheader()
+        writer.writerows(records)
+    assert "nan" in (tmp_path / "frame.csv").read_text()
+    check_uqlm(bring("uqlm", tmp_path / "frame.csv"))
 
 
 def test_uqlm_results_as_csv(tmp_path: Path) -> None:

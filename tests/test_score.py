@@ -18,7 +18,7 @@ import semtropy
 from semtropy import Belief, Beliefs, Evidence, Partition, Sample
 from semtropy.cli import main
 from semtropy.errors import InputError, MissingExtra, RecordingError
-from semtropy.estimators import load_estimator
+from semtropy.estimators import NAMES, load_estimator
 from semtropy.recording import Header, Row, write_recording
 from semtropy.score import score, score_rows
 from semtropy.verdict import Verdict
@@ -255,6 +255,35 @@ def test_a_judge_fills_what_is_missing() -> None:
         list(score_rows([row], "histogram"))
     (line,) = score_rows([row], "histogram", judge=FirstLetter())
     assert [meaning.count for meaning in line.verdict.meanings] == [2, 1]
+
+
+@pytest.mark.skipif(
+    "p-true" not in NAMES, reason="the estimators p-true and log-likelihood are not there yet"
+)
+def test_estimators_that_look_at_the_answer() -> None:
+    row = {**ROWS[0], "answer": {"text": "Paris", "logprob": -0.25}, "p_true": 0.9}
+    (doubted,) = score_rows([Row({**row, "p_true": 0.2})], "p-true")
+    (trusted,) = score_rows([Row(row)], "p-true")
+    assert doubted.verdict.entropy.mean > trusted.verdict.entropy.mean
+    assert (trusted.flagged, trusted.to_dict()["flagged"]) == (None, None)
+    (likely,) = score_rows([Row(row)], "log-likelihood")
+    (unlikely,) = score_rows([Row({**row, "answer": {"text": "Paris", "logprob": -9.0}})], "log-likelihood")
+    assert unlikely.verdict.entropy.mean > likely.verdict.entropy.mean
+    with pytest.raises(RecordingError, match="p_true: is missing: p-true needs it"):
+        list(score_rows([Row(ROWS[0])], "p-true"))
+    with pytest.raises(RecordingError, match=r"answer\.logprob: is missing: log-likelihood needs it"):
+        list(score_rows([Row(ROWS[0])], "log-likelihood"))
+
+
+@pytest.mark.skipif("bayes" not in NAMES, reason="the estimator bayes is not there yet")
+def test_bayes_is_the_default_and_has_an_interval() -> None:
+    belief = score(["Paris", "Paris", "Rome"], meanings=[0, 0, 1], logprobs=[-0.5, -0.5, -2.0])
+    interval = belief.interval(0.9)
+    assert belief.variance is not None
+    assert interval is not None
+    assert 0 <= interval[0] < belief.mean < interval[1]
+    (line, _) = score_rows([Row(row) for row in ROWS])
+    assert line.verdict.entropy.interval is not None
 
 
 # --- the command -------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import InputError, MissingExtra
 from .estimators import load_estimator
 from .nouns import Evidence, Partition, Sample
+from .recording.validate import LOGPROB_SLACK
 from .stopping import Reason, Spent
 from .verdict import THRESHOLD, Entropy, Meaning, Verdict
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from .recording import Row
 
 __all__ = ["Scored", "score", "score_rows"]
-
-# Half-precision sums can end a little above 0; a probability mistaken for a log-probability ends well above.
-LOGPROB_SLACK = 1e-2
 
 _SPELLING_ONLY = (
     "answers were grouped by spelling alone: the built-in judge needs pip install 'semtropy[local]', "

@@ -1,4 +1,4 @@
-"""uqlm's results: `UQResult.to_dict()` as JSON, or `UQResult.to_df()` as JSON or CSV.
+"""uqlm's results: `UQResult.to_df()` as JSON or CSV, or `UQResult.to_dict()` as JSON, which has no prompts.
 
 Chat APIs leave the end token out of their log-probabilities: the header says that they are no floors.
 """
@@ -56,6 +56,10 @@ def read_uqlm(path: Path) -> Imported:
         extra = {name: values[place] for name, values in others.items()}
         rows.append({**row, "uqlm": _known(extra)} if extra else row)
     notes = [f"{dropped} failed responses were left out"] if dropped else []
+    if columns["prompts"] is None:
+        notes.append(
+            "the file has no prompts (uqlm's to_dict() leaves them out; to_df().to_json(...) keeps them)"
+        )
     return Imported(_header(metadata), rows, notes)
 
 
@@ -104,9 +108,16 @@ def _csv(source: Source, text: str) -> tuple[dict[str, Any], Any]:
     return table, None
 
 
+class _NanIsNone(ast.NodeTransformer):
+    """Python prints an unknown number as nan, and then cannot read it back."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.copy_location(ast.Constant(None), node) if node.id == "nan" else node
+
+
 def _literal(source: Source, value: str, name: str, line: int) -> Any:
     try:
-        return ast.literal_eval(value)
+        return ast.literal_eval(_NanIsNone().visit(ast.parse(value.strip(), mode="eval")))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         source.fail("expected a list as Python prints it; JSON is the safer form", name, line)
 
