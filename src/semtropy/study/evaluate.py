@@ -62,6 +62,8 @@ def evaluate(
     with more than one, call this under `if __name__ == "__main__"`.
     """
     names = _known(estimators)
+    if against is not None and against not in names:
+        raise InputError(f"--against is {against!r}: choose one of those compared, {', '.join(names)}")
     wanted = _budgets(budgets)
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}: samples are drawn at least once")

@@ -12,7 +12,7 @@ from .bootstrap import interval, resampled_auroc
 from .fitting import cross_fitted
 from .metrics import accuracy_rejection_area, auroc, calibration_error, half_width, settle
 from .resampling import Plan, Scores, seed_words
-from .results import Cell, Comparison, Curve, Results, Saving, Tested, Trial
+from .results import Cell, Comparison, Curve, Examined, Results, Saving, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +65,7 @@ def measure(prepared_and_scores: tuple[Prepared, Mapping[str, Scores]], measures
     pair = _Pair(prepared.model, prepared.dataset, wrong, scores, measures)
     curves = _curves(pair, prepared.methods, thresholds)
     savings, more = _savings(pair, curves)
-    tested = Tested(
+    tested = Examined(
         prepared.model,
         prepared.dataset,
         wrong.size,

@@ -58,7 +58,8 @@ def auroc(scores: ArrayLike, wrong: ArrayLike) -> Floats:
         np.searchsorted(row, scores).sum() + np.searchsorted(row, scores, side="right").sum()
         for row, scores in zip(right, bad, strict=True)
     ]
-    return np.array(beaten).reshape(s.shape[:-1]) / (2.0 * right.shape[1] * bad.shape[1])
+    areas: Floats = np.array(beaten).reshape(s.shape[:-1]) / (2.0 * right.shape[1] * bad.shape[1])
+    return areas
 
 
 def accuracy_rejection_area(scores: ArrayLike, wrong: ArrayLike) -> Floats:

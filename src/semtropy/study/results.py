@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     from .metrics import Floats
 
-__all__ = ["Cell", "Comparison", "Curve", "Results", "Saving", "Tested", "Trial"]
+__all__ = ["Cell", "Comparison", "Curve", "Examined", "Results", "Saving", "Trial"]
 
 # Six decimals tell everything there is to tell of an AUROC and keep files small.
 DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Examined:
     """What was tested of one recording. `train` is None where folds trained each other."""
 
     model: str
@@ -107,7 +107,7 @@ class Trial:
 class Results:
     """Everything a study found; `notes` tell of methods dropped and recordings left out."""
 
-    tested: tuple[Tested, ...]
+    tested: tuple[Examined, ...]
     cells: tuple[Cell, ...]
     curves: tuple[Curve, ...]
     savings: tuple[Saving, ...]
