@@ -119,7 +119,7 @@ def test_results_of_known_beliefs(results: Results, beliefs: tuple[np.ndarray, d
     cell = next(cell for cell in results.cells if (cell.estimator, cell.budget) == ("bayes", 7))
     areas = auroc(scores["bayes"].mean[6], wrong)
     assert cell.auroc == pytest.approx(areas.mean(), abs=1e-9)
-    assert cell.half_width == pytest.approx(1.96 * areas.std() / np.sqrt(DRAWS), abs=1e-9)
+    assert cell.half_width == pytest.approx(1.96 * areas.std(ddof=1) / np.sqrt(DRAWS), abs=1e-9)
     assert len(results.cells) == 30
     assert {each.auroc for each in results.cells if each.estimator == "length"} == {results.cells[20].auroc}
     assert [(each.estimator, each.rule) for each in results.savings] == [

@@ -103,8 +103,12 @@ def calibration_error(probabilities: ArrayLike, wrong: ArrayLike, *, bins: int =
 def half_width(values: ArrayLike) -> Floats:
     """1.96 standard errors over the last axis, the repeated draws; 0 for a single draw.
 
+    The standard deviation is that of a sample (n - 1): five draws are few.
+
     >>> round(float(half_width([0.70, 0.72, 0.74])), 4)
-    0.0185
+    0.0226
     """
     v = np.asarray(values, dtype=float)
-    return np.asarray(1.96 * v.std(axis=-1) / np.sqrt(v.shape[-1]))
+    if v.shape[-1] < 2:
+        return np.zeros(v.shape[:-1])
+    return np.asarray(1.96 * v.std(axis=-1, ddof=1) / np.sqrt(v.shape[-1]))
