@@ -81,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         against=arguments.against,
         bootstrap=arguments.bootstrap,
         processes=arguments.processes or len(os.sched_getaffinity(0)),
+        tell=_tell if sys.stderr.isatty() else None,
     )
     for note in results.notes:
         print(f"semtropy: {note}", file=sys.stderr)
@@ -91,6 +92,16 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"semtropy: wrote {arguments.out / 'report.html'} and what it is made of", file=sys.stderr)
     print(summary(results), end="")
     return 0
+
+
+def _tell(step: str, done: int, total: int) -> None:
+    """One line of a terminal, overwritten as the work goes on."""
+    print(
+        f"\r\x1b[K{step}: {done} of {total}",
+        end="" if done < total else "\r\x1b[K",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def parse_budgets(text: str) -> list[int]:

@@ -7,11 +7,13 @@ are too.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -22,21 +24,14 @@ from .preparing import CONSTANT, ESTIMATORS, Fold, Prepared, Source, constant_sc
 from .resampling import Plan, Scores, believe
 from .results import Results
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 __all__ = ["ESTIMATORS", "Results", "evaluate"]
 
 BLOCK_QUESTIONS = 100
 
 A = TypeVar("A")
 B = TypeVar("B")
-
-
-class _Run(Protocol):
-    """A map over independent pieces, here or in other processes, that keeps their order."""
-
-    def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterable[B]: ...
+# Hears the step, how many of its pieces are done, and how many there are.
+Tell = Callable[[str, int, int], None]
 
 
 def evaluate(
@@ -52,6 +47,7 @@ def evaluate(
     against: str | None = None,
     bootstrap: int = 1000,
     processes: int = 1,
+    tell: Tell | None = None,
 ) -> Results:
     """AUROC of every estimator at every budget, adaptive curves, and what goes with them.
 
@@ -59,7 +55,7 @@ def evaluate(
     natural order of their ids train the priors and the rest test; `folds` trains and tests across folds
     instead. `alphas` are tried on `bayes-paper`. `against` is the estimator all others are compared with by
     a paired bootstrap of `bootstrap` resamples (0 for none). Nothing depends on `processes` but the time;
-    with more than one, call this under `if __name__ == "__main__"`.
+    with more than one, call this under `if __name__ == "__main__"`. `tell` hears how far it is.
     """
     names = _known(estimators)
     if against is not None and against not in names:
@@ -73,13 +69,23 @@ def evaluate(
     measures = Measures(budgets=wanted, plan=plan, against=against, bootstrap=bootstrap)
     first = partial(prepare, methods=names, train=train, folds=folds, alphas=tuple(alphas))
     if processes <= 1:
-        return _study(recordings, first, plan, measures, _in_process)
+        return _study(recordings, first, plan, measures, _Runner(map, tell))
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        return _study(recordings, first, plan, measures, pool.map)
+        return _study(recordings, first, plan, measures, _Runner(pool.map, tell))
 
 
-def _in_process(function: Callable[[A], B], items: Iterable[A]) -> Iterable[B]:
-    return map(function, items)
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    """A map over independent pieces, here or in other processes, that keeps their order and tells how far it is."""
+
+    mapper: Callable[..., Iterable[Any]]
+    tell: Tell | None
+
+    def __call__(self, step: str, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+        for done, result in enumerate(self.mapper(function, items), start=1):
+            if self.tell is not None:
+                self.tell(step, done, len(items))
+            yield result
 
 
 def _study(
@@ -87,17 +93,17 @@ def _study(
     first: Callable[[Source], Prepared],
     plan: Plan,
     measures: Measures,
-    run: _Run,
+    run: _Runner,
 ) -> Results:
-    prepared = list(run(first, recordings))
+    prepared = list(run("reading", first, recordings))
     _tell_apart(prepared)
     blocks = [block for each in prepared for fold in each.folds for block in _blocks(fold)]
-    done = iter(run(partial(_believe, plan=plan), blocks))
+    done = run("estimating", partial(_believe, plan=plan), blocks)
     pairs = []
     for each in prepared:
         parts = list(islice(done, sum(len(_blocks(fold)) for fold in each.folds)))
         pairs.append((each, _joined(each, parts)))
-    results = Results.join(run(partial(measure, measures=measures), pairs))
+    results = Results.join(run("measuring", partial(measure, measures=measures), pairs))
     if not results.tested:
         raise InputError("nothing could be measured: " + "; ".join(results.notes))
     return results

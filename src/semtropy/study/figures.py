@@ -29,6 +29,7 @@ STYLES: dict[str, tuple[str, str]] = {
 DASHES = {"log-likelihood": (5, 2), "p-true": (2, 1.5), "length": (7, 2, 1.5, 2)}
 # How far points of different methods stand apart at one budget, so that their bars do not hide each other.
 DODGE = 0.12
+ADAPTIVE = " (adaptive)"
 SETTINGS: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -66,8 +67,9 @@ def draw_pair(results: Results, model: str, dataset: str) -> Figure:
     for curve in curves.values():
         colour, _ = STYLES[curve.estimator]
         low, high = curve.auroc - curve.half_width, curve.auroc + curve.half_width
+        width = 2.2 if curve.estimator == "bayes" else 1.3
         axes.plot(
-            curve.mean_budget, curve.auroc, color=colour, linewidth=1.8, label=f"{curve.estimator} (adaptive)"
+            curve.mean_budget, curve.auroc, color=colour, linewidth=width, label=curve.estimator + ADAPTIVE
         )
         axes.fill_between(curve.mean_budget, low, high, color=colour, alpha=0.18, linewidth=0)
     _draw_fixed(axes, [cell for cell in cells if cell.estimator not in curves])
@@ -79,8 +81,23 @@ def draw_pair(results: Results, model: str, dataset: str) -> Figure:
     )
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
-    figure.legend(loc="outside right center", fontsize=8, handlelength=2.4, frameon=False)
+    _legend(figure, axes)
     return figure
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    """Beside the axes, in the order of the tables."""
+    handles, labels = axes.get_legend_handles_labels()
+    names = [label.removesuffix(ADAPTIVE) for label in labels]
+    order = sorted(range(len(names)), key=lambda at: list(STYLES).index(names[at]))
+    figure.legend(
+        [handles[at] for at in order],
+        [labels[at] for at in order],
+        loc="outside right center",
+        fontsize=8,
+        handlelength=2.4,
+        frameon=False,
+    )
 
 
 def _draw_fixed(axes: Axes, cells: list[Cell]) -> None:

@@ -19,12 +19,12 @@ __all__ = ["report_html", "summary", "write_study"]
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
-       max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
+       max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { margin-top: 2.5rem; } h3 { margin: 2rem 0 .25rem; font-size: 1.05rem; }
 p { margin: .25rem 0 .75rem; color: #444; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
-th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap; }
+th, td { padding: .25rem .5rem; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap; }
 thead th { border-bottom: 2px solid #888; }
 figure { margin: 1.5rem 0; } img { max-width: 100%; height: auto; width: 48rem; }
 """
