@@ -99,7 +99,9 @@ def sampler_seconds(path: Path) -> float:
 
 def peak_gigabytes() -> float:
     """The largest this process and the largest a child has been, all of them at once at worst."""
-    own, child = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own, child = (
+        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return (own + PROCESSES * child) / 1024**2
 
 
