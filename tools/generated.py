@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import get_origin
 from unittest.mock import patch
 
 import semtropy
@@ -77,7 +78,11 @@ def api_page() -> str:
         "Every public name. `help(name)` says more, with worked examples.",
     ]
     listed: set[int] = set()
+    inside = False
     for module in public_modules():
+        if module.__name__.count(".") > 1 and not inside:
+            inside = True
+            parts.append("# Inside the packages\n\nTheir modules, for those who need one part alone.")
         rows = []
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
@@ -94,8 +99,11 @@ def first_line(value: object) -> str:
     """The first line of a docstring; of a plain value, the value: its docstring would be its type's."""
     if isinstance(value, (tuple, str, int, float)):
         return f"`{value!r}`"
-    text = (inspect.getdoc(value) or "").strip() if isinstance(value, ModuleType) or callable(value) else ""
-    return text.splitlines()[0] if text else f"a {type(value).__name__}"
+    if isinstance(value, dict):
+        return ", ".join(f"`{key}`" for key in value)
+    if get_origin(value) is not None:  # a name for a longer type: its docstring is not its own
+        return "a type"
+    return (inspect.getdoc(value) or f"a {type(value).__name__}").strip().splitlines()[0]
 
 
 class _Elided:
