@@ -56,8 +56,8 @@ class Logistic:
 class Isotonic:
     """A non-decreasing curve through knots, straight between them and flat outside.
 
-    >>> Isotonic(knots=(0.0, 1.0), values=(0.1, 0.5))([-1, 0.5, 2]).tolist()
-    [0.1, 0.3, 0.5]
+    >>> Isotonic(knots=(0.0, 1.0), values=(0.25, 0.75))([-1, 0.5, 2]).tolist()
+    [0.25, 0.5, 0.75]
     """
 
     knots: tuple[float, ...]
