@@ -30,6 +30,7 @@ class BuildKernel(build_ext):
 KERNEL = Extension(
     "semtropy.entropy._kernel",
     sources=[SOURCE.as_posix()],
+    libraries=[] if sys.platform == "win32" else ["m"],
     extra_compile_args=[] if sys.platform == "win32" else UNIX_FLAGS,
     define_macros=[("Py_LIMITED_API", "0x030B0000")],
     py_limited_api=True,
