@@ -34,7 +34,10 @@ def test_the_order_of_methods_is_the_papers(cells: list[Beside]) -> None:
 
 
 def test_adaptive_sampling_saves(shared_data: Path) -> None:
-    results = evaluate(recordings(shared_data), estimators=["bayes-paper", "histogram"], bootstrap=0)
+    # Twenty draws: where a flat curve crosses the line is mostly noise with five.
+    results = evaluate(
+        recordings(shared_data), estimators=["bayes-paper", "histogram"], seeds=20, bootstrap=0
+    )
     fractions = [each.fraction for each in results.savings if each.rule == "variance"]
     assert len(fractions) == 2
     assert all(fraction is not None and fraction < 0.8 for fraction in fractions)
