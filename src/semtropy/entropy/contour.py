@@ -101,9 +101,7 @@ def solve(problems: Problems, tolerance: float = 1e-9) -> Solution:
             error[i] = _solve(problems, i, tolerance, out)
     worst = error.max(initial=0.0)
     if not worst <= 100 * tolerance or not np.isfinite(out.mean.sum() + out.log_z.sum()):
-        raise ConvergenceError(
-            f"the entropy integral reached {worst:.1e} where {tolerance:.1e} was asked for"
-        )
+        raise ConvergenceError(f"the entropy integral reached {worst:.1e} where {tolerance:.1e} was asked for")
     return out
 
 
@@ -165,9 +163,7 @@ def _inner_nodes(f: _Factor, s: float, step: float) -> tuple[Floats, Floats]:
     return np.exp(v), f.q * v + np.log(width * (1 + tail) * step)
 
 
-def _inner(
-    f: _Factor, sigma: float, slope: float, s: Complexes, step: float
-) -> tuple[Complexes, Complexes, Complexes]:
+def _inner(f: _Factor, sigma: float, slope: float, s: Complexes, step: float) -> tuple[Complexes, Complexes, Complexes]:
     """log A, B / A and C / A - (B / A)^2 of one factor at every s."""
     size, power = _inner_nodes(f, sigma, step)
     centre, _ = f.tilted(sigma)
@@ -193,9 +189,7 @@ def _inner(
     return np.log(a) + top + f.p * np.log(x0), b, (integrand * w * w).sum(axis=1) / a - b * b
 
 
-def _block(
-    s: Complexes, mass: float, each: float, variance: float, slope: float
-) -> tuple[Complexes, Complexes]:
+def _block(s: Complexes, mass: float, each: float, variance: float, slope: float) -> tuple[Complexes, Complexes]:
     """First two cumulants of the entropy of a gamma block of that mass, `each` being digamma(alpha + 1)."""
     d = -each - slope + np.log(s)
     steady = (mass + 1) * (polygamma(1, mass + 2) + variance) + 1 / (mass + 1)
@@ -210,9 +204,7 @@ class _Path:
     step: float
 
 
-def _along(
-    factors: list[_Factor], room: float, alpha: float, unseen: Floats, path: _Path
-) -> tuple[Floats, float]:
+def _along(factors: list[_Factor], room: float, alpha: float, unseen: Floats, path: _Path) -> tuple[Floats, float]:
     """Rows (mean, variance, log Z) for each number of unseen meanings; and how large the path's last node is."""
     t = np.arange(1, path.n) * path.reach / path.n
     s = path.sigma * np.concatenate([[1.0], t / np.tan(t) + 1j * t])
@@ -251,9 +243,7 @@ def _along(
     return rows, tail
 
 
-def _group(
-    factors: list[_Factor], room: float, alpha: float, unseen: Floats, tolerance: float
-) -> tuple[Floats, float]:
+def _group(factors: list[_Factor], room: float, alpha: float, unseen: Floats, tolerance: float) -> tuple[Floats, float]:
     """Support sizes that share a path: double the nodes until nothing changes."""
     least = _saddle(factors, unseen[0] * alpha, room) * room
     sigma = max(_saddle(factors, (unseen[0] + unseen[-1]) / 2 * alpha, room), LEAST_RADIUS / room)

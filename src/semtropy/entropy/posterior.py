@@ -100,9 +100,7 @@ def moments_batch(
     floor_lengths, floor = _joined(floors, "floors")
     k_lengths, k = _joined(sizes, "sizes")
     if not np.array_equal(lengths, floor_lengths) or lengths.size != k_lengths.size:
-        raise InputError(
-            "counts, floors and sizes must have one entry a prompt, counts and floors one a meaning"
-        )
+        raise InputError("counts, floors and sizes must have one entry a prompt, counts and floors one a meaning")
     ends, k_ends = _ends(lengths), _ends(k_lengths)
     _check_counts(c)
     floor = _cut_batch(floor, ends)
@@ -112,9 +110,7 @@ def moments_batch(
     if np.any(np.diff(k)[np.setdiff1d(np.arange(k.size - 1), k_ends[1:-1] - 1)] <= 0):
         raise InputError("the sizes of each prompt must rise")
     alphas = np.full(lengths.size, alpha)
-    solved = solve(
-        Problems(c + (alpha - 1.0), np.ones(c.size), floor, ends, alphas, k - seen, k_ends), tolerance
-    )
+    solved = solve(Problems(c + (alpha - 1.0), np.ones(c.size), floor, ends, alphas, k - seen, k_ends), tolerance)
     together = Moments(solved.mean, solved.variance, solved.log_z + _constant(k, seen, alpha))
     return [together[a:b] for a, b in zip(k_ends[:-1].tolist(), k_ends[1:].tolist(), strict=True)]
 
@@ -183,10 +179,7 @@ def two_level_batch(
     )
     ends = iter(_ends(unseen_lengths).tolist()[:-1])
     return [
-        [
-            _placed(solved.mean, solved.variance, solved.log_z, next(ends), row, component)
-            for component in components
-        ]
+        [_placed(solved.mean, solved.variance, solved.log_z, next(ends), row, component) for component in components]
         for row in evidence
     ]
 
@@ -213,9 +206,7 @@ def _placed(
 
 def _constant(sizes: Floats, seen: int | Floats, alpha: float) -> Floats:
     """log of K! / (K - m)! Gamma(K alpha) / Gamma(alpha)^m: which meanings were seen, and the prior's norm."""
-    placed: Floats = (
-        gammaln(sizes + 1) - gammaln(sizes - seen + 1) + gammaln(sizes * alpha) - seen * gammaln(alpha)
-    )
+    placed: Floats = gammaln(sizes + 1) - gammaln(sizes - seen + 1) + gammaln(sizes * alpha) - seen * gammaln(alpha)
     return placed
 
 
