@@ -162,10 +162,20 @@ def test_reliability_figure_is_the_same_every_time() -> None:
 def test_command(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording = shared_data / "recordings" / "Llama-2-7b-chat--svamp.jsonl.gz"
     out = tmp_path / "c.json"
-    assert main(["calibrate", str(recording), "--out", str(out), "--estimator", "histogram"]) == 0
+    options = ["--estimator", "histogram", "--budgets", "5-10", "--target-error", "0.35"]
+    assert main(["calibrate", str(recording), "--out", str(out), *options]) == 0
     said = capsys.readouterr().out
     assert "held-out log loss" in said
     calibration = Calibration.load(out)
     assert calibration.about["questions"] == 300
     assert calibration(Belief(2.0)) > 0.8 > 0.5 > calibration(Belief(0.0))
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    threshold = calibration.threshold
+    assert threshold is not None
+    scored = ["score", str(recording), "--estimator", "histogram", "--calibration", str(out), "--json"]
+    assert main(scored) == 0
+    verdicts = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(verdicts) == 300
+    for verdict in verdicts:
+        assert verdict["probability"] == pytest.approx(calibration(Belief(verdict["entropy"]["mean"])))
+        assert verdict["flagged"] == (verdict["probability"] > threshold)

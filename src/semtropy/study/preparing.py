@@ -113,15 +113,20 @@ def prepare(
 def constant_scores(name: str, questions: Sequence[Asked]) -> list[float]:
     """The score of each question's answer by a method that draws no samples."""
     if name == "length":
-        return [float(question.answer_length or 0) for question in questions]
+        return [float(_there(question.answer_length)) for question in questions]
     estimator: Any = load_estimator(name)
     if name == "p-true":
         from ..estimators.p_true import PTrue
 
-        return [estimator(PTrue(question.p_true)).mean for question in questions]
+        return [estimator(PTrue(_there(question.p_true))).mean for question in questions]
     from ..estimators.log_likelihood import AnswerLikelihood
 
-    return [estimator(AnswerLikelihood(question.answer_logprob)).mean for question in questions]
+    return [estimator(AnswerLikelihood(_there(question.answer_logprob))).mean for question in questions]
+
+
+def _there(value: float | None) -> float:
+    assert value is not None, "a method that lacks a column is dropped before"
+    return value
 
 
 def _splits(count: int, train: int, folds: int | None, where: str) -> list[tuple[list[int], list[int]]]:
