@@ -22,16 +22,27 @@ import os
 import re
 import socket
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
 from .schema import Header, Row
 
-__all__ = ["Part", "Store", "encode_row", "is_store", "read_manifest", "read_store", "row_lines", "store_parts"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+
+__all__ = [
+    "Part",
+    "Store",
+    "encode_row",
+    "is_store",
+    "read_manifest",
+    "read_store",
+    "row_lines",
+    "store_parts",
+]
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -67,7 +78,7 @@ class Part:
             raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
         if _checksum(data) != self.checksum:
             raise RecordingError(
-                f"the bytes have changed since they were written (checksum {_checksum(data)}, not {self.checksum})",
+                f"the bytes have changed (checksum {_checksum(data)}, not {self.checksum})",
                 path=str(self.path),
             )
         return data
@@ -98,9 +109,9 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 def store_parts(folder: str | os.PathLike[str]) -> list[Part]:
     """The live parts in order: those a pack already holds are left out."""
-    found = sorted(filter(None, map(Part.parse, Path(folder).iterdir())), key=lambda part: (part.first, -part.last))
+    found = filter(None, map(Part.parse, Path(folder).iterdir()))
     live: list[Part] = []
-    for part in found:
+    for part in sorted(found, key=lambda part: (part.first, -part.last)):
         if not live or part.first > live[-1].last:
             live.append(part)
     return live
@@ -109,7 +120,8 @@ def store_parts(folder: str | os.PathLike[str]) -> list[Part]:
 def row_lines(folder: str | os.PathLike[str]) -> Iterator[bytes]:
     """Every row of a store as the line of JSON it was written as, in the order of the questions.
 
-    Questions finish in any order on a cluster; `index` puts them back. Memory holds a number a row and a few parts.
+    Questions finish in any order on a cluster; `index` puts them back. Memory holds a number a row and a few
+    parts.
     """
     return (line for _, _, line in _ordered(store_parts(folder)))
 
@@ -117,7 +129,9 @@ def row_lines(folder: str | os.PathLike[str]) -> Iterator[bytes]:
 def _ordered(parts: Sequence[Part]) -> Iterator[tuple[Part, int, bytes]]:
     """Part, line number and line of every row, by `index`, rows without one in the order of the commits."""
     places = sorted(
-        (_index(line), number, at) for number, part in enumerate(parts) for at, line in enumerate(part.lines())
+        (_index(line), number, at)
+        for number, part in enumerate(parts)
+        for at, line in enumerate(part.lines())
     )
     held = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines())
     for _, number, at in places:
@@ -190,7 +204,7 @@ class Store:
 
     def commit_lines(self, lines: Mapping[str, bytes]) -> None:
         """Add rows that are lines already, by id, byte for byte; those that are there are passed over."""
-        fresh = {id: line for id, line in lines.items() if id not in self._done}
+        fresh = {name: line for name, line in lines.items() if name not in self._done}
         if not fresh:
             return
         data = b"".join(fresh.values())
@@ -216,6 +230,18 @@ class Store:
                 part.path.unlink()
         self._loose = []
 
+    def remember(self, name: str, value: object) -> None:
+        """Keep something the run worked out once, whole or not at all, beside its rows."""
+        with _explained(self.folder):
+            _write(self.folder / name, json.dumps(value, indent=1).encode() + b"\n")
+
+    def recall(self, name: str) -> Any:
+        """What was kept under `name`, or None."""
+        try:
+            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+
     def close(self) -> None:
         """Let another writer in."""
         if self._lock is not None:
@@ -236,7 +262,9 @@ def encode_row(row: Mapping[str, Any]) -> bytes:
     try:
         text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError as error:
-        raise RecordingError(f"row {row.get('id')!r} holds a number that JSON has no form for ({error})") from error
+        raise RecordingError(
+            f"row {row.get('id')!r} holds a number that JSON has no form for ({error})"
+        ) from error
     try:
         return text.encode() + b"\n"
     except UnicodeEncodeError:  # half a surrogate pair in an answer: only the escaped form can hold it
@@ -310,7 +338,9 @@ def _explained(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            way_out = "the disk is full. What was finished is safe: free some space and run the same command again"
+            way_out = (
+                "the disk is full. What was finished is safe: free some space and run the same command again"
+            )
         elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             way_out = "it cannot be written (read-only, or no permission): choose another folder with --out"
         elif error.errno in (errno.ENOTDIR, errno.EEXIST):
@@ -323,7 +353,9 @@ def _explained(folder: Path) -> Iterator[None]:
 def _refuse_difference(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     differing = [key for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
     if differing:
-        details = "; ".join(f"{key} was {_brief(there.get(key))}, is {_brief(here.get(key))}" for key in differing)
+        details = "; ".join(
+            f"{key} was {_brief(there.get(key))}, is {_brief(here.get(key))}" for key in differing
+        )
         raise StoreError(
             f"{folder} holds another run: {details}. Choose another folder, or the settings it was begun with"
         )
@@ -332,4 +364,3 @@ def _refuse_difference(folder: Path, there: Mapping[str, Any], here: Mapping[str
 def _brief(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
-

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
 from .formats import open_recording, write_recording
 from .schema import Header, Row
 from .store import Store, is_store, read_manifest, row_lines, store_parts
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["Summary", "export", "merge", "probability_mass", "summarise", "verify"]
 
@@ -98,7 +100,7 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
 def _mass_faults(row: Row) -> Iterator[str]:
     mass = probability_mass(row)
     if mass > 1 + 1e-3:
-        yield f"{row.path}, line {row.line}: the distinct sequences of {row.id!r} have probability {mass:.4f} in all"
+        yield f"{row.path}, line {row.line}: the distinct sequences of {row.id!r} sum to {mass:.4f}"
 
 
 def probability_mass(row: Row) -> float:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..nouns import Question, Sample
 from .p_true import BRAINSTORMED, TRUE, p_true_prompt
 from .prompt import BriefPrompt
+
+if TYPE_CHECKING:
+    from ..nouns import Question, Sample
 
 __all__ = ["Draw", "Grade", "Group", "Plan", "Request", "Weigh", "asking", "rehearsing", "seed_of"]
 

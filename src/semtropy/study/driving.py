@@ -2,7 +2,7 @@
 
 Models answer `sample`. Those that can do more are asked for more, by name:
 
-complete(prompt, n, *, temperature, rng)             go on from the prompt as it stands, with no template around it
+complete(prompt, n, *, temperature, rng)             go on from the prompt as it stands, no template around it
 complete_many(prompts, n, *, temperature, rngs)      the same for many prompts in one batch
 continuation_logprobs([(prompt, continuation), ...]) log-probabilities of given continuations
 acomplete, asample                                   awaitable twins
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,8 @@ from .asking import Asking, Draw, Grade, Group, Plan, Request, Weigh, asking, re
 from .grade import load_grader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from ..nouns import Model, Question, Sample
 
 __all__ = ["Backend", "Failed", "Finished", "Outcome", "Task", "drive", "drive_async"]
@@ -107,7 +108,10 @@ class Backend:
             drawn = many(prompts, first.n, temperature=first.temperature, rngs=rngs)
         else:
             one = getattr(self.model, "complete", self.model.sample)
-            drawn = [one(r.prompt, r.n, temperature=r.temperature, rng=rng) for r, rng in zip(batch, rngs, strict=True)]
+            drawn = [
+                one(r.prompt, r.n, temperature=r.temperature, rng=rng)
+                for r, rng in zip(batch, rngs, strict=True)
+            ]
         return [_counted(samples, first.n, self.model) for samples in drawn]
 
     def _weigh(self, batch: Sequence[Weigh]) -> list[float | None]:

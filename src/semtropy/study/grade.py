@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,8 @@ from ..errors import InputError
 from .prompt import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..nouns import Grader, Model, Question
 
 __all__ = ["GRADERS", "ModelGrader", "exact", "f1", "load_grader", "numeric", "token_f1"]
@@ -67,8 +68,8 @@ def numeric(question: Question, answer: str) -> bool | None:
     """Whether the last number of the answer equals a reference's; None where no reference is a number.
 
     >>> from semtropy.nouns import Question
-    >>> numeric(Question("1", "How many?", references=("1000.0",)), "It is 1,000."), numeric(Question("2", ""), "3")
-    (True, None)
+    >>> numeric(Question("1", "How many?", references=("1000.0",)), "It is 1,000.")
+    True
     """
     wanted = [number for number in map(last_number, question.references) if number is not None]
     if not wanted:
@@ -89,7 +90,7 @@ def _any(question: Question, right: Callable[[str], bool]) -> bool | None:
 
 @dataclass(frozen=True)
 class ModelGrader:
-    """Asks a model whether the answer means the same as a reference; None where it says neither yes nor no."""
+    """Asks a model whether the answer means the same as a reference; None if it says neither yes nor no."""
 
     model: Model
 
@@ -98,7 +99,8 @@ class ModelGrader:
             return None
         expected = "; ".join(map(one_line, question.references))
         prompt = (
-            f"Question: {one_line(question.text)}\nExpected answers: {expected}\nProposed answer: {one_line(answer)}\n"
+            f"Question: {one_line(question.text)}\nExpected answers: {expected}\n"
+            f"Proposed answer: {one_line(answer)}\n"
             "Does the proposed answer mean the same as one of the expected answers? Reply yes or no.\nReply:"
         )
         ask = getattr(self.model, "complete", self.model.sample)

@@ -1,15 +1,20 @@
-"""P(True), the Nature paper's few-shot form: the model says whether its own answer, seen among others, is true.
+"""P(True), the Nature paper's few-shot form: does the model hold its own answer true?
 
-Each training question is shown with the answers the model brainstormed, one of them as the possible answer, and
-whether that one was right. The measure is the probability that the model goes on with "A" (True) for a new question.
+Each training question is shown with the answers the model brainstormed, one of them as the possible answer,
+and whether that one was right. The measure is the probability that the model goes on with "A" (True) for a
+new question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ..nouns import Question
 from .prompt import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..nouns import Question
 
 __all__ = ["TRUE", "p_true_prompt", "worked_example"]
 
@@ -34,7 +39,8 @@ def p_true_prompt(examples: Sequence[str], question: Question, answer: str, othe
     brainstormed = "\n".join(one_line(text) for text in (answer, *others[:BRAINSTORMED]))
     asked = (
         f"Question: {one_line(question.text)}\nBrainstormed Answers: {brainstormed}\n"
-        f"Possible answer: {one_line(answer)}\nIs the possible answer:\nA) True\nB) False\nThe possible answer is:"
+        f"Possible answer: {one_line(answer)}\n"
+        "Is the possible answer:\nA) True\nB) False\nThe possible answer is:"
     )
     return "".join(f"{example}\n\n" for example in examples) + asked
 

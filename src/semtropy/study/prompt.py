@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..nouns import Question
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..nouns import Question
 
 __all__ = ["BriefPrompt"]
 
@@ -33,7 +36,9 @@ class BriefPrompt:
     def ask(self, question: Question) -> str:
         """The whole prompt for one question."""
         shots = "".join(
-            f"{self.pose(shot)} {one_line(shot.references[0])}\n\n" for shot in self.examples if shot.references
+            f"{self.pose(shot)} {one_line(shot.references[0])}\n\n"
+            for shot in self.examples
+            if shot.references
         )
         return f"{self.instruction}\n{shots}{self.pose(question)}"
 

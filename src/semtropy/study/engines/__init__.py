@@ -1,15 +1,17 @@
-"""Engines say where questions are answered; what is done to a question is `semtropy.study.asking`'s to say."""
+"""Engines say where questions are answered; what is done to one is for `semtropy.study.asking` to say."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
 from ...nouns import Model
-from ..asking import Plan
-from ..driving import Outcome, Task
+
+if TYPE_CHECKING:
+    from ..asking import Plan
+    from ..driving import Outcome, Task
 
 __all__ = ["ENGINES", "Engine", "MakeModel", "load_engine"]
 

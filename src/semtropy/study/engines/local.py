@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ..asking import Plan
 from ..driving import Backend, Outcome, Task, drive, drive_async
-from . import MakeModel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..asking import Plan
+    from . import MakeModel
 
 __all__ = ["LocalEngine"]
 
@@ -17,8 +21,8 @@ __all__ = ["LocalEngine"]
 class LocalEngine:
     """Answers questions here.
 
-    A model with awaitable draws has `concurrency` questions under way at once; any other answers `batch` questions
-    at a time. The model is made once, at the first question.
+    A model with awaitable draws has `concurrency` questions under way at once; any other answers `batch`
+    questions at a time. The model is made once, at the first question.
     """
 
     def __init__(self, make_model: MakeModel, *, batch: int = 1, concurrency: int = 8) -> None:
@@ -44,7 +48,9 @@ class LocalEngine:
         try:
             while True:
                 room = self._concurrency - len(running)
-                running |= {loop.create_task(drive_async(task, plan, backend)) for task in islice(queue, room)}
+                running |= {
+                    loop.create_task(drive_async(task, plan, backend)) for task in islice(queue, room)
+                }
                 if not running:
                     return
                 waiting = asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)

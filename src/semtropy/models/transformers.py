@@ -1,0 +1,353 @@
+"""`hf:NAME_OR_PATH`: any causal checkpoint through transformers, batched, with exact log-probabilities.
+
+Answers are drawn here, not by `generate`: one uniform number a token and sample, turned into a token by the
+distribution's own cumulative sum. What is drawn then depends on a sample's seed alone, not on the batch it is
+in, and the log-probability is that of the very distribution drawn from, end included: which of the tokens that
+only end an answer was drawn says nothing of the answer, so the last log-probability is that of any of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, MissingExtra, ModelError, PromptTooLong
+from ..nouns import Sample
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+__all__ = ["Transformers", "hf"]
+
+COLDEST = 1e-3  # a temperature of 0 means the most likely token: this is as good as that
+END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
+
+Wrap = Callable[[str], str]
+
+
+class Transformers:
+    """A loaded checkpoint and its tokenizer.
+
+    `sample` puts `wrap` around a question; `complete` goes on from a prompt as it stands. An answer ends with
+    an end token, or with any token that holds `stop`. `max_rows` bounds how many answers are drawn side by side,
+    and `max_batch_tokens` how many prompt tokens are read at once.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        tokenizer: Any,
+        *,
+        name: str = "hf",
+        max_tokens: int = 32,
+        stop: str | None = "\n",
+        wrap: Wrap | None = None,
+        max_rows: int = 128,
+        max_batch_tokens: int = 16384,
+    ) -> None:
+        if max_tokens < 1 or max_rows < 1:
+            raise InputError(f"max_tokens is {max_tokens} and max_rows is {max_rows}: both are at least 1")
+        self.name, self.max_tokens, self.eos_included = name, max_tokens, True
+        self._network, self._tokenizer, self._wrap = network.eval(), tokenizer, wrap
+        self._max_rows, self._max_batch_tokens = max_rows, max_batch_tokens
+        self._context = getattr(network.config, "max_position_embeddings", None) or 1 << 30
+        self._ends = _Ends.of(network, tokenizer, stop)
+
+    @property
+    def endings(self) -> frozenset[int]:
+        """The tokens that end an answer and add nothing to it; all are given as one, the end token."""
+        return self._ends.pure
+
+    def sample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` answers to a question."""
+        if not prompt.strip():
+            raise InputError("the prompt is empty: ask something")
+        return self.complete(
+            self._wrap(prompt) if self._wrap else prompt, n, temperature=temperature, rng=rng
+        )
+
+    def complete(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` continuations of the prompt as it stands."""
+        rngs = [rng if rng is not None else np.random.default_rng()]
+        return self.complete_many([prompt], n, temperature=temperature, rngs=rngs)[0]
+
+    def complete_many(
+        self, prompts: Sequence[str], n: int, *, temperature: float = 1.0, rngs: Sequence[Generator]
+    ) -> list[list[Sample]]:
+        """Draw `n` continuations of each prompt; a prompt's draws depend on its own generator alone."""
+        if n < 1 or temperature < 0:
+            raise InputError(f"n is {n} and temperature is {temperature}: at least 1, and not below 0")
+        encoded = [self._encode(prompt) for prompt in prompts]
+        # One prompt's rows stay in order; a batch may hold several prompts, or a part of one prompt's rows.
+        rows = [(place, _uniforms(rng, n, self.max_tokens)) for place, rng in enumerate(rngs)]
+        results: list[list[Sample]] = [[] for _ in prompts]
+        for places, numbers in self._batches(encoded, rows, n):
+            drawn = self._draw([encoded[place] for place in places], numbers, max(temperature, COLDEST))
+            each = len(drawn) // len(places)
+            for k, place in enumerate(places):
+                results[place] += drawn[k * each : (k + 1) * each]
+        return results
+
+    def continuation_logprobs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The log-probability of each continuation after its prompt, at temperature 1."""
+        import torch
+
+        encoded = []
+        for prompt, continuation in pairs:
+            tail = self._tokenizer(continuation, add_special_tokens=False).input_ids
+            if not tail:
+                raise InputError("the continuation is empty: there is nothing to weigh")
+            encoded.append((self._encode(prompt, room=len(tail)), tail))
+        results: list[float] = []
+        longest = max((len(head) + len(tail) for head, tail in encoded), default=1)
+        size = max(1, self._max_batch_tokens // longest)
+        for start in range(0, len(encoded), size):
+            group = encoded[start : start + size]
+            keep = 1 + max(len(tail) for _, tail in group)
+            with torch.inference_mode():
+                logits = self._read([head + tail for head, tail in group], keep=keep)[0]
+                table = torch.log_softmax(logits.double(), dim=-1)
+            for row, (_, tail) in enumerate(group):
+                at = keep - 1 - len(tail)
+                results.append(math.fsum(float(table[row, at + k, token]) for k, token in enumerate(tail)))
+        return results
+
+    def _encode(self, prompt: str, room: int | None = None) -> list[int]:
+        ids: list[int] = list(self._tokenizer(prompt).input_ids)
+        room = self.max_tokens if room is None else room
+        if not ids:
+            raise InputError("the prompt is empty: ask something")
+        if len(ids) + room > self._context:
+            raise PromptTooLong(
+                f"the prompt has {len(ids)} tokens, and {self.name} holds {self._context} "
+                f"with {room} of them kept for the answer: shorten the prompt"
+            )
+        return ids
+
+    def _batches(
+        self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int
+    ) -> list[tuple[list[int], Any]]:
+        """What goes through the network together: whole prompts up to both limits, or a part of one's rows."""
+        if n > self._max_rows:
+            step = self._max_rows
+            return [([k], numbers[at : at + step]) for k, numbers in rows for at in range(0, n, step)]
+        longest = max(map(len, encoded), default=1)
+        size = max(1, min(self._max_rows // n, self._max_batch_tokens // longest))
+        groups = [rows[at : at + size] for at in range(0, len(rows), size)]
+        return [([k for k, _ in group], np.concatenate([x for _, x in group])) for group in groups]
+
+    def _read(self, sequences: Sequence[list[int]], keep: int, cache: bool = False) -> tuple[Any, Any, Any]:
+        """Logits of the last `keep` positions, the cache, and the attention mask of left-padded sequences."""
+        import torch
+
+        longest = max(map(len, sequences))
+        ids = torch.zeros(len(sequences), longest, dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for row, sequence in enumerate(sequences):
+            ids[row, longest - len(sequence) :] = torch.tensor(sequence)
+            mask[row, longest - len(sequence) :] = 1
+        ids, mask = ids.to(self._network.device), mask.to(self._network.device)
+        out = self._network(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
+            use_cache=cache,
+            logits_to_keep=keep,
+        )
+        return out.logits[:, -keep:], out.past_key_values if cache else None, mask
+
+    def _draw(self, encoded: Sequence[list[int]], numbers: Any, temperature: float) -> list[Sample]:
+        """Draw the rows of `numbers`, as many for each prompt, side by side."""
+        import torch
+
+        each = len(numbers) // len(encoded)
+        with torch.inference_mode():
+            logits, cache, mask = self._read(encoded, keep=1, cache=True)
+            cache.batch_repeat_interleave(each)
+            logits = logits[:, -1].repeat_interleave(each, dim=0)
+            mask = mask.repeat_interleave(each, dim=0)
+            decoding = _Decoding(self._network, self._ends, logits, cache, mask)
+            tokens, scores = decoding.run(torch.as_tensor(numbers, device=logits.device), temperature)
+        return [self._finish(ids, values) for ids, values in zip(tokens, scores, strict=True)]
+
+    def _finish(self, ids: list[int], scores: list[float]) -> Sample:
+        tail = self._ends.tail(ids[-1])
+        complete = tail is not None
+        text = self._tokenizer.decode(ids[:-1] if complete else ids, skip_special_tokens=True) + (tail or "")
+        return Sample(text.strip(), math.fsum(scores), tuple(ids), tuple(scores), complete)
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """How answers end: by a token that does nothing else, or by one with text before its line end."""
+
+    token: int  # stands for all of `pure`
+    pure: frozenset[int]
+    mixed: Mapping[int, str]  # with what each still adds to the answer
+
+    def tail(self, token: int) -> str | None:
+        """What a token that ends an answer adds to it; None for one that does not end it."""
+        return "" if token in self.pure else self.mixed.get(token)
+
+    @classmethod
+    def of(cls, network: Any, tokenizer: Any, stop: str | None) -> _Ends:
+        held = [tokenizer.eos_token_id, getattr(network.config, "eos_token_id", None)]
+        held.append(getattr(getattr(network, "generation_config", None), "eos_token_id", None))
+        known = tokenizer.get_vocab()
+        held += [known[token] for token in END_TOKENS if token in known]
+        flat = [token for item in held for token in (item if isinstance(item, list) else [item])]
+        named = [token for token in flat if token is not None]
+        pure, mixed = set(named), {}
+        if stop:
+            size = min(len(tokenizer), network.config.vocab_size)
+            for token, text in enumerate(tokenizer.batch_decode([[k] for k in range(size)])):
+                if stop in text and token not in pure:
+                    before = text.split(stop, 1)[0]
+                    if before.strip() or text.strip():
+                        mixed[token] = before
+                    else:
+                        pure.add(token)
+        if not pure:
+            raise InputError("the tokenizer names no end token: an answer would never end")
+        return cls(named[0] if named else min(pure), frozenset(pure), mixed)
+
+
+class _Decoding:
+    """Rows being drawn token by token; those that have ended leave the batch."""
+
+    def __init__(self, network: Any, ends: _Ends, logits: Any, cache: Any, mask: Any) -> None:
+        import torch
+
+        self._network, self._logits, self._cache, self._mask = network, logits, cache, mask
+        self._end = ends.token
+        self._pure = torch.tensor(sorted(ends.pure), device=logits.device)
+        self._ending = torch.zeros(logits.shape[-1], dtype=torch.bool, device=logits.device)
+        self._ending[[*ends.pure, *ends.mixed]] = True
+
+    def run(self, numbers: Any, temperature: float) -> tuple[list[list[int]], list[list[float]]]:
+        """Token ids and their log-probabilities for every row."""
+        import torch
+
+        rows, steps = numbers.shape
+        tokens: list[list[int]] = [[] for _ in range(rows)]
+        scores: list[list[float]] = [[] for _ in range(rows)]
+        alive = torch.arange(rows, device=numbers.device)
+        running = torch.ones_like(alive, dtype=torch.bool)
+        for step in range(steps):
+            picked, logprob = self._pick(numbers[alive, step], temperature)
+            for row, goes_on, token, score in zip(
+                alive.tolist(), running.tolist(), picked.tolist(), logprob.tolist(), strict=True
+            ):
+                if goes_on:
+                    tokens[row].append(token)
+                    scores[row].append(score)
+            running = running & ~self._ending[picked]
+            left = int(running.sum())
+            if left == 0 or step + 1 == steps:
+                break
+            if left <= 0.75 * len(alive):  # copying the cache costs less than reading rows that have ended
+                kept = running.nonzero()[:, 0]
+                alive, picked, running = alive[kept], picked[kept], running[kept]
+                self._mask = self._mask[kept]
+                self._cache.batch_select_indices(kept)
+            self._advance(picked)
+        return tokens, scores
+
+    def _pick(self, uniform: Any, temperature: float) -> tuple[Any, Any]:
+        """Invert the cumulative distribution at a uniform number a row, in double precision."""
+        import torch
+
+        table = torch.log_softmax(self._logits.double() / temperature, dim=-1)
+        cumulative = table.exp().cumsum(dim=-1)
+        target = (uniform * cumulative[:, -1])[:, None]
+        picked = torch.searchsorted(cumulative, target, right=True).clamp(max=table.shape[-1] - 1)
+        logprob = table.gather(1, picked)[:, 0]
+        picked = picked[:, 0]
+        ended = torch.isin(picked, self._pure)
+        logprob = torch.where(ended, table[:, self._pure].logsumexp(dim=-1), logprob)
+        return torch.where(ended, self._end, picked), logprob.clamp(max=0.0)
+
+    def _advance(self, picked: Any) -> None:
+        import torch
+
+        self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
+        out = self._network(
+            input_ids=picked[:, None],
+            attention_mask=self._mask,
+            position_ids=self._mask.sum(-1, keepdim=True) - 1,
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        self._logits = out.logits[:, -1]
+
+
+def _uniforms(rng: Generator, n: int, steps: int) -> Any:
+    """A row of uniform numbers for each sample, from a seed of its own."""
+    seeds = rng.integers(0, 2**63 - 1, size=n)
+    return np.stack([np.random.default_rng(seed).random(steps) for seed in seeds])
+
+
+def hf(
+    path: str,
+    *,
+    device: str | None = None,
+    dtype: str = "float32",
+    form: str = "brief",
+    **options: Any,
+) -> Transformers:
+    """The checkpoint at a hub name, a folder, or a GGUF file (dequantised).
+
+    `form` says what `sample` puts around a question: `brief` (five short examples), `chat` (the checkpoint's
+    own chat template; answers may have several lines) or `raw` (nothing).
+    """
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingExtra("transformers", extra="transformers") from error
+    transformers.utils.logging.disable_progress_bar()
+    place: dict[str, Any] = {"pretrained_model_name_or_path": path}
+    if path.endswith(".gguf"):
+        file = Path(path)
+        place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
+        network = transformers.AutoModelForCausalLM.from_pretrained(**place)
+    except (OSError, ValueError, ImportError) as error:
+        raise ModelError(f"hf:{path} cannot be loaded: {str(error).strip().splitlines()[0]}") from error
+    wanted = getattr(torch, dtype, None)
+    if not isinstance(wanted, torch.dtype):
+        raise InputError(f"dtype is {dtype!r}: one of float32, bfloat16, float16")
+    if network.dtype != wanted:
+        network = network.to(wanted)
+    network = network.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if form == "chat":
+        options.setdefault("stop", None)
+    return Transformers(network, tokenizer, name=f"hf:{path}", wrap=_wrapper(form, tokenizer), **options)
+
+
+def _wrapper(form: str, tokenizer: Any) -> Wrap | None:
+    if form == "raw":
+        return None
+    if form == "brief":
+        from .brief import brief_prompt
+
+        return brief_prompt
+    if form == "chat":
+
+        def chat(question: str) -> str:
+            said = [{"role": "user", "content": question}]
+            text: str = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+            return text
+
+        return chat
+    raise InputError(f"form is {form!r}: one of brief, chat, raw")
