@@ -2,14 +2,16 @@
 
 Answers are drawn here, not by `generate`: one uniform number a token and sample, turned into a token by the
 distribution's own cumulative sum. What is drawn then depends on a sample's seed alone, not on the batch it is
-in, and the log-probability is that of the very distribution drawn from, end included: which of the tokens that
-only end an answer was drawn says nothing of the answer, so the last log-probability is that of any of them.
+in, and the log-probability is that of the very distribution drawn from, end included: which of the tokens
+that only end an answer was drawn says nothing of the answer, so the last log-probability is that of any.
 """
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +36,8 @@ class Transformers:
     """A loaded checkpoint and its tokenizer.
 
     `sample` puts `wrap` around a question; `complete` goes on from a prompt as it stands. An answer ends with
-    an end token, or with any token that holds `stop`. `max_rows` bounds how many answers are drawn side by side,
-    and `max_batch_tokens` how many prompt tokens are read at once.
+    an end token, or with any token that holds `stop`. `max_rows` bounds how many answers are drawn side by
+    side, and `max_batch_tokens` how many prompt tokens are read at once.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class Transformers:
     def _batches(
         self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int
     ) -> list[tuple[list[int], Any]]:
-        """What goes through the network together: whole prompts up to both limits, or a part of one's rows."""
+        """What goes through the network together: whole prompts up to both limits, or some rows of one."""
         if n > self._max_rows:
             step = self._max_rows
             return [([k], numbers[at : at + step]) for k, numbers in rows for at in range(0, n, step)]
@@ -309,30 +311,36 @@ def hf(
     `form` says what `sample` puts around a question: `brief` (five short examples), `chat` (the checkpoint's
     own chat template; answers may have several lines) or `raw` (nothing).
     """
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingExtra("transformers", extra="transformers") from error
-    transformers.utils.logging.disable_progress_bar()
+    wanted = {"float32", "bfloat16", "float16"}
+    if dtype not in wanted:
+        raise InputError(f"dtype is {dtype!r}: one of {', '.join(sorted(wanted))}")
+    torch, transformers = _libraries()
     place: dict[str, Any] = {"pretrained_model_name_or_path": path}
     if path.endswith(".gguf"):
         file = Path(path)
         place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
-        network = transformers.AutoModelForCausalLM.from_pretrained(**place)
+        with redirect_stderr(io.StringIO()):  # progress bars that know nothing of ours
+            tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
+            network = transformers.AutoModelForCausalLM.from_pretrained(**place)
     except (OSError, ValueError, ImportError) as error:
-        raise ModelError(f"hf:{path} cannot be loaded: {str(error).strip().splitlines()[0]}") from error
-    wanted = getattr(torch, dtype, None)
-    if not isinstance(wanted, torch.dtype):
-        raise InputError(f"dtype is {dtype!r}: one of float32, bfloat16, float16")
-    if network.dtype != wanted:
-        network = network.to(wanted)
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"hf:{path} cannot be loaded: {reason}") from error
+    if network.dtype != getattr(torch, dtype):
+        network = network.to(getattr(torch, dtype))
     network = network.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if form == "chat":
         options.setdefault("stop", None)
     return Transformers(network, tokenizer, name=f"hf:{path}", wrap=_wrapper(form, tokenizer), **options)
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingExtra("transformers", extra="transformers") from error
+    return torch, transformers
 
 
 def _wrapper(form: str, tokenizer: Any) -> Wrap | None:

@@ -21,11 +21,12 @@ __all__ = ["LocalEngine"]
 class LocalEngine:
     """Answers questions here.
 
-    A model with awaitable draws has `concurrency` questions under way at once; any other answers `batch`
-    questions at a time. The model is made once, at the first question.
+    A model with awaitable draws can have `concurrency` questions under way at once; any other answers `batch`
+    questions at a time. What is under way when the process is killed is drawn again. The model is made once,
+    at the first question.
     """
 
-    def __init__(self, make_model: MakeModel, *, batch: int = 1, concurrency: int = 8) -> None:
+    def __init__(self, make_model: MakeModel, *, batch: int = 1, concurrency: int = 1) -> None:
         if batch < 1 or concurrency < 1:
             raise InputError(f"batch is {batch} and concurrency is {concurrency}: both are at least 1")
         self._make_model, self._batch, self._concurrency = make_model, batch, concurrency
@@ -35,7 +36,8 @@ class LocalEngine:
         """The outcomes, as questions finish."""
         if self._backend is None:
             self._backend = Backend(self._make_model(), plan)
-        if hasattr(self._backend.model, "asample") or hasattr(self._backend.model, "acomplete"):
+        awaitable = hasattr(self._backend.model, "asample") or hasattr(self._backend.model, "acomplete")
+        if awaitable and self._concurrency > 1:
             yield from self._run_async(tasks, plan, self._backend)
         else:
             for start in range(0, len(tasks), self._batch):
@@ -60,7 +62,8 @@ class LocalEngine:
         finally:
             for task in running:
                 task.cancel()
-            loop.run_until_complete(asyncio.gather(*running, return_exceptions=True))
+            if running:
+                loop.run_until_complete(asyncio.wait(running))
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
