@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ COLDEST = 1e-3  # a temperature of 0 means the most likely token: this is as goo
 END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
 
 Wrap = Callable[[str], str]
+T = TypeVar("T")
 
 
 class Transformers:
@@ -37,7 +38,8 @@ class Transformers:
 
     `sample` puts `wrap` around a question; `complete` goes on from a prompt as it stands. An answer ends with
     an end token, or with any token that holds `stop`. `max_rows` bounds how many answers are drawn side by
-    side, and `max_batch_tokens` how many prompt tokens are read at once.
+    side, and `max_batch_tokens` how many prompt tokens are read at once; both are halved when memory runs
+    out.
     """
 
     def __init__(
@@ -89,11 +91,16 @@ class Transformers:
         if n < 1 or temperature < 0:
             raise InputError(f"n is {n} and temperature is {temperature}: at least 1, and not below 0")
         encoded = [self._encode(prompt) for prompt in prompts]
-        # One prompt's rows stay in order; a batch may hold several prompts, or a part of one prompt's rows.
         rows = [(place, _uniforms(rng, n, self.max_tokens)) for place, rng in enumerate(rngs)]
-        results: list[list[Sample]] = [[] for _ in prompts]
+        return self._within_memory(lambda: self._complete(encoded, rows, n, max(temperature, COLDEST)))
+
+    def _complete(
+        self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int, temperature: float
+    ) -> list[list[Sample]]:
+        # One prompt's rows stay in order; a batch may hold several prompts, or a part of one prompt's rows.
+        results: list[list[Sample]] = [[] for _ in encoded]
         for places, numbers in self._batches(encoded, rows, n):
-            drawn = self._draw([encoded[place] for place in places], numbers, max(temperature, COLDEST))
+            drawn = self._draw([encoded[place] for place in places], numbers, temperature)
             each = len(drawn) // len(places)
             for k, place in enumerate(places):
                 results[place] += drawn[k * each : (k + 1) * each]
@@ -101,14 +108,17 @@ class Transformers:
 
     def continuation_logprobs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The log-probability of each continuation after its prompt, at temperature 1."""
-        import torch
-
         encoded = []
         for prompt, continuation in pairs:
             tail = self._tokenizer(continuation, add_special_tokens=False).input_ids
             if not tail:
                 raise InputError("the continuation is empty: there is nothing to weigh")
             encoded.append((self._encode(prompt, room=len(tail)), tail))
+        return self._within_memory(lambda: self._weigh(encoded))
+
+    def _weigh(self, encoded: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+        import torch
+
         results: list[float] = []
         longest = max((len(head) + len(tail) for head, tail in encoded), default=1)
         size = max(1, self._max_batch_tokens // longest)
@@ -122,6 +132,20 @@ class Transformers:
                 at = keep - 1 - len(tail)
                 results.append(math.fsum(float(table[row, at + k, token]) for k, token in enumerate(tail)))
         return results
+
+    def _within_memory(self, work: Callable[[], T]) -> T:
+        """Do the work, in smaller and smaller batches while the device's memory is too small for it."""
+        import torch
+
+        while True:
+            try:
+                return work()
+            except torch.OutOfMemoryError as error:
+                if self._max_rows == 1:
+                    raise ModelError(f"{self.name} does not fit the device's memory: {error}") from error
+            self._max_rows = max(1, self._max_rows // 2)
+            self._max_batch_tokens = max(1, self._max_batch_tokens // 2)
+            torch.cuda.empty_cache()
 
     def _encode(self, prompt: str, room: int | None = None) -> list[int]:
         ids: list[int] = list(self._tokenizer(prompt).input_ids)
@@ -184,8 +208,9 @@ class Transformers:
     def _finish(self, ids: list[int], scores: list[float]) -> Sample:
         tail = self._ends.tail(ids[-1])
         complete = tail is not None
-        text = self._tokenizer.decode(ids[:-1] if complete else ids, skip_special_tokens=True) + (tail or "")
-        return Sample(text.strip(), math.fsum(scores), tuple(ids), tuple(scores), complete)
+        body = ids[:-1] if complete else ids
+        text = self._tokenizer.decode(body, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return Sample((text + (tail or "")).strip(), math.fsum(scores), tuple(ids), tuple(scores), complete)
 
 
 @dataclass(frozen=True)
@@ -211,7 +236,8 @@ class _Ends:
         pure, mixed = set(named), {}
         if stop:
             size = min(len(tokenizer), network.config.vocab_size)
-            for token, text in enumerate(tokenizer.batch_decode([[k] for k in range(size)])):
+            pieces = tokenizer.batch_decode([[k] for k in range(size)], clean_up_tokenization_spaces=False)
+            for token, text in enumerate(pieces):
                 if stop in text and token not in pure:
                     before = text.split(stop, 1)[0]
                     if before.strip() or text.strip():
@@ -326,12 +352,30 @@ def hf(
     except (OSError, ValueError, ImportError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"hf:{path} cannot be loaded: {reason}") from error
+    if path.endswith(".gguf"):
+        _split_digits(tokenizer, path)
     if network.dtype != getattr(torch, dtype):
         network = network.to(getattr(torch, dtype))
     network = network.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if form == "chat":
         options.setdefault("stop", None)
     return Transformers(network, tokenizer, name=f"hf:{path}", wrap=_wrapper(form, tokenizer), **options)
+
+
+def _split_digits(tokenizer: Any, path: str) -> None:
+    """Give a tokenizer made from a GGUF file the digit splitting that transformers leaves out of it.
+
+    SmolLM's splits every digit from its neighbours, the space before it included. Most text comes out the same
+    without; fractions and other scripts' digits do not.
+    """
+    import gguf
+    from tokenizers import pre_tokenizers
+
+    field = gguf.GGUFReader(path).get_field("tokenizer.ggml.pre")
+    if field is not None and field.contents() == "smollm":
+        backend = tokenizer.backend_tokenizer
+        split = pre_tokenizers.Digits(individual_digits=True)
+        backend.pre_tokenizer = pre_tokenizers.Sequence([split, backend.pre_tokenizer])
 
 
 def _libraries() -> tuple[Any, Any]:
