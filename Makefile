@@ -1,20 +1,32 @@
-# Each target does its own set-up in .venv; nothing needs to be installed by hand.
+# Each target does its own set-up in .venv; nothing needs to be installed by hand but Python 3.11 or later.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# What an installation depends on. The compiled kernel is rebuilt when its source changes.
+INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/*.c src/semtropy/entropy/*.h)
 
-.PHONY: demo test check bench docs clean
+.PHONY: help demo test check bench docs picture clean
 
-$(VENV)/.demo: pyproject.toml setup.py src/semtropy/entropy/_kernel.c
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[local]'
-	touch $@
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(VENV)/.dev: pyproject.toml setup.py src/semtropy/entropy/_kernel.c
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $@ $(VENV)/.demo
+# pip is asked for, not just python: an interrupted set-up leaves one without the other.
+define install
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "semtropy needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'
+	@$(BIN)/python -m tools.kernel
+endef
+
+$(VENV)/.demo: $(INPUTS)
+	$(call install,local)
+	@touch $@
+
+$(VENV)/.dev: $(INPUTS)
+	$(call install,dev)
+	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo  ## one known and one obscure question, checked on the built-in model
 	$(BIN)/python examples/demo.py
@@ -22,7 +34,7 @@ demo: $(VENV)/.demo  ## one known and one obscure question, checked on the built
 test: $(VENV)/.dev  ## every test
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-check: $(VENV)/.dev  ## style, types, docs and exports in step
+check: $(VENV)/.dev  ## style, types, docs in step with the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -34,5 +46,9 @@ bench: $(VENV)/.dev  ## accuracy, speed and efficiency, as ratios within one run
 docs: $(VENV)/.dev  ## rebuild the generated parts of docs/
 	$(BIN)/python -m tools.docs
 
-clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+picture: $(VENV)/.dev  ## redraw the terminal in the README
+	$(BIN)/python -m tools.picture docs/images/check.svg -- \
+		semtropy check "Who was the mayor of Timisoara in 1911?"
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/_kernel*.so

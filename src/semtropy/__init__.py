@@ -1,6 +1,59 @@
 """semtropy tells when a language model is making its answer up, for as few extra samples as possible."""
 
-from .nouns import Belief, Beliefs, Estimator, Evidence, Judge, Model, Partition, Sample
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-__all__ = ["Belief", "Beliefs", "Estimator", "Evidence", "Judge", "Model", "Partition", "Sample"]
+if TYPE_CHECKING:
+    from .errors import SemtropyError
+    from .nouns import Belief, Beliefs, Estimator, Evidence, Judge, Model, Partition, Sample
+
+__all__ = [
+    "Belief",
+    "Beliefs",
+    "Estimator",
+    "Evidence",
+    "Judge",
+    "Model",
+    "Partition",
+    "Sample",
+    "SemtropyError",
+]
 __version__ = "0.1.0"
+
+# Where each export lives. It is imported when first asked for, so `import semtropy` costs next to nothing.
+_HOME = {
+    "Belief": "nouns",
+    "Beliefs": "nouns",
+    "Estimator": "nouns",
+    "Evidence": "nouns",
+    "Judge": "nouns",
+    "Model": "nouns",
+    "Partition": "nouns",
+    "Sample": "nouns",
+    "SemtropyError": "errors",
+}
+
+
+class _Package(ModuleType):
+    """Keeps an export its name when a submodule is called the same: importing `semtropy.check` from anywhere
+    would otherwise put the module where the function `semtropy.check` belongs."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would take it to mean that every name exists
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

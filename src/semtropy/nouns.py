@@ -135,7 +135,11 @@ class Evidence:
         if not self.distinct:
             fill(self, "distinct", tuple(int(floor > 0) for floor in self.floors))
         if not self.unpriced:
-            fill(self, "unpriced", tuple(0 if d else c for c, d in zip(self.counts, self.distinct, strict=False)))
+            fill(
+                self,
+                "unpriced",
+                tuple(0 if d else c for c, d in zip(self.counts, self.distinct, strict=False)),
+            )
         if not self.string_floors:
             fill(self, "string_floors", self.floors)
         for name in ("floors", "distinct", "unpriced", "string_floors", "length_weights"):
@@ -173,7 +177,9 @@ class Evidence:
             seen_strings.add(sample.text)
             if sample.token_logprobs:
                 if new_string:
-                    lengths[meaning] += math.exp(math.fsum(sample.token_logprobs) / len(sample.token_logprobs))
+                    lengths[meaning] += math.exp(
+                        math.fsum(sample.token_logprobs) / len(sample.token_logprobs)
+                    )
             else:
                 lengths_known = False
             if logprob is None:

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "load_estimator"]
 
 _REGISTRY = {
+    "bayes-paper": ("paper", "BayesPaper"),
     "histogram": ("histogram", "Histogram"),
+    "log-likelihood": ("log_likelihood", "LogLikelihood"),
+    "p-true": ("p_true", "PTrueEstimator"),
+    "rescaled": ("rescaled", "Rescaled"),
+    "rescaled-length": ("rescaled", "RescaledLength"),
 }
 NAMES = tuple(_REGISTRY)
 

@@ -1,0 +1,50 @@
+"""`rescaled` and `rescaled-length`: the entropy of summed sequence probabilities, scaled to sum to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import InputError
+from ..nouns import Belief, Beliefs, Evidence
+from .histogram import plug_in
+
+__all__ = ["Rescaled", "RescaledLength"]
+
+LEAST_WEIGHT = 1e-4  # the released code clips below this, so that a rare sequence does not vanish
+
+
+class Rescaled:
+    """Plug-in entropy of each meaning's probability, one a distinct string.
+
+    >>> round(Rescaled()(Evidence(counts=(1, 1), floors=(0.3, 0.1))).mean, 6)
+    0.562335
+    """
+
+    name = "rescaled"
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        return Belief(plug_in(np.maximum(self._weights(evidence), LEAST_WEIGHT).tolist()))
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        return Beliefs(np.array([self(e).mean for e in evidences], dtype=float), None)
+
+    def _weights(self, evidence: Evidence) -> tuple[float, ...]:
+        if any(evidence.unpriced) and not any(evidence.string_floors):
+            raise InputError(f"{self.name} needs log-probabilities, and no sample has one: use histogram or bayes")
+        return evidence.string_floors
+
+
+class RescaledLength:
+    """The same with exp(mean token log-probability) in place of a sequence's probability."""
+
+    name = "rescaled-length"
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        if evidence.length_weights is None:
+            raise InputError("rescaled-length needs token log-probabilities on every sample: use rescaled or bayes")
+        return Belief(plug_in(np.maximum(evidence.length_weights, LEAST_WEIGHT).tolist()))
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        return Beliefs(np.array([self(e).mean for e in evidences], dtype=float), None)

@@ -1,0 +1,134 @@
+"""The public names are exactly those listed, in order, and each is what its home module says it is."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import semtropy
+
+SOURCE = Path(semtropy.__file__)
+PUBLIC_FILES = [
+    file
+    for file in sorted(SOURCE.parent.rglob("*.py"))
+    if file.name == "__init__.py" or not file.name.startswith("_")
+]
+
+
+def typed_imports() -> dict[str, str]:
+    """What the TYPE_CHECKING block imports: name -> module."""
+    guard = next(node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If))
+    return {
+        alias.name: node.module or ""
+        for node in guard.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def test_listed_sorted_and_in_step() -> None:
+    listed = semtropy.__all__
+    assert listed == sorted(set(listed)), "__all__ is sorted, each name once"
+    assert list(semtropy._HOME) == listed, "each name of __all__ has its line in _HOME, in the same order"
+    assert typed_imports() == semtropy._HOME, "the TYPE_CHECKING imports say the same as _HOME"
+
+
+def test_exports_are_exactly_those_listed() -> None:
+    namespace: dict[str, object] = {}
+    exec("from semtropy import *", namespace)
+    assert sorted(set(namespace) - {"__builtins__"}) == semtropy.__all__
+    submodules = {
+        f.stem for f in SOURCE.parent.iterdir() if f.suffix == ".py" or (f / "__init__.py").exists()
+    }
+    # what `__init__` itself needs has no place in the interface either: only these four are tolerated
+    plumbing = {"sys", "import_module", "ModuleType", "TYPE_CHECKING"}
+    visible = {name for name in dir(semtropy) if not name.startswith("_")}
+    assert visible - submodules - plumbing <= set(semtropy.__all__)
+
+
+@pytest.mark.parametrize("name", semtropy.__all__)
+def test_export_is_the_thing_itself(name: str) -> None:
+    value = getattr(semtropy, name)
+    home = import_module(f"semtropy.{semtropy._HOME[name]}")
+    assert not isinstance(value, ModuleType)
+    assert value is getattr(home, name)
+    assert name in home.__all__, f"{home.__name__}.__all__ does not list {name}"
+    assert (value.__doc__ or "").strip(), f"{name} has no docstring"
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        semtropy.nonsense  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_submodule_does_not_take_the_name_of_an_export() -> None:
+    """Seen from a fresh interpreter, with the submodule imported before the export is ever asked for."""
+    code = (
+        "import sys, types, semtropy; semtropy._HOME['errors'] = 'errors'; import semtropy.errors;"
+        "assert 'errors' not in vars(semtropy);"
+        "import semtropy.nouns; assert vars(semtropy)['nouns'] is sys.modules['semtropy.nouns']"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("file", PUBLIC_FILES, ids=lambda file: str(file.relative_to(SOURCE.parent)))
+def test_every_all_is_exact(file: Path) -> None:
+    """Each public module's `__all__` lists no name twice and none that is missing; ruff keeps it sorted."""
+    listed = literal_all(file)
+    if listed is None:
+        assert defines_nothing(file), "public definitions, but no literal __all__"
+        return
+    assert len(listed) == len(set(listed)), "__all__ lists a name twice"
+    assert set(listed) <= bound_names(file), "__all__ lists a name the module does not define"
+
+
+def literal_all(file: Path) -> list[str] | None:
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.Assign) and any(ast.unparse(t) == "__all__" for t in node.targets):
+            return list(ast.literal_eval(node.value))
+    return None
+
+
+def defines_nothing(file: Path) -> bool:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return not any(
+        isinstance(node, kinds) and not node.name.startswith("_") for node in ast.parse(file.read_text()).body
+    )
+
+
+def bound_names(file: Path) -> set[str]:
+    """The names a module binds at its top, inside `if` and `try` too; not those inside functions and classes."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = list(ast.parse(file.read_text()).body)
+    while waiting:
+        match waiting.pop():
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.ImportFrom(names=aliases) | ast.Import(names=aliases):
+                names |= {(alias.asname or alias.name).split(".")[0] for alias in aliases}
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case node:
+                waiting += ast.iter_child_nodes(node)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("__all__ = ['a', 'a']\na = 1", "twice"),
+        ("__all__ = ['b']\ndef a():\n    b = 1", "does not define"),
+        ("def a(): ...", "no literal __all__"),
+    ],
+)
+def test_a_wrong_all_is_found(tmp_path: Path, source: str, fault: str) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(source)
+    with pytest.raises(AssertionError, match=fault):
+        test_every_all_is_exact(file)

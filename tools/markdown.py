@@ -1,0 +1,99 @@
+"""Just enough Markdown to check our own pages: code blocks, inline code, links, headings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["Block", "anchors", "blocks", "inline_code", "links", "prose", "summary", "title"]
+
+FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<code>.*?)^ *(?P=fence) *$",
+    re.MULTILINE | re.DOTALL,
+)
+LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|(?:src|href)=\"([^\"]+)\"")
+INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block of code: its language, the words after it, its text and the line it begins on."""
+
+    language: str
+    words: tuple[str, ...]
+    code: str
+    line: int
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a page.
+
+    >>> blocks("Run:\\n```sh\\nmake test\\n```\\n")[0].code
+    'make test\\n'
+    """
+    found = []
+    for match in FENCE.finditer(text):
+        language, *words = match["info"].split() or [""]
+        indent = len(match["indent"])
+        code = "".join(
+            row[indent:] if row[:indent].isspace() else row for row in match["code"].splitlines(True)
+        )
+        found.append(Block(language, tuple(words), code, text.count("\n", 0, match.start("code")) + 1))
+    return found
+
+
+def prose(text: str) -> str:
+    """The page without its blocks of code, on the same lines."""
+    return FENCE.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+def inline_code(text: str) -> list[str]:
+    """What stands between single backquotes.
+
+    >>> inline_code("Use `semtropy check` or `make demo`.")
+    ['semtropy check', 'make demo']
+    """
+    return INLINE.findall(prose(text))
+
+
+def links(text: str) -> list[str]:
+    """Where the page points to.
+
+    >>> links('See [the limits](limits.md#blind) and <img src="images/check.svg">.')
+    ['limits.md#blind', 'images/check.svg']
+    """
+    without_code = INLINE.sub("", prose(text))
+    return [first or second for first, second in LINK.findall(without_code)]
+
+
+def anchors(text: str) -> set[str]:
+    """The `#names` a forge gives the headings of a page.
+
+    >>> sorted(anchors("# What it costs\\n## `semtropy check`, live"))
+    ['semtropy-check-live', 'what-it-costs']
+    """
+    names = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(prose(text)))
+    return {name.replace(" ", "-") for name in names}
+
+
+def title(text: str) -> str | None:
+    """The first heading, or None.
+
+    >>> title("# Stopping\\nWhen to stop.")
+    'Stopping'
+    """
+    found = HEADING.search(prose(text))
+    return found[1] if found else None
+
+
+def summary(text: str) -> str:
+    """The first sentence after the first heading.
+
+    >>> summary("# Stopping\\n\\nA rule decides when\\nto stop. It is pure.")
+    'A rule decides when to stop.'
+    """
+    body = COMMENT.sub("", HEADING.sub("\n\n", prose(text))).strip()
+    paragraph = " ".join(body.split("\n\n")[0].split())
+    return re.split(r"(?<=[.!?:]) (?=[A-Z`\[])", paragraph)[0].rstrip(":")
