@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -179,25 +179,21 @@ class _Run:
 
 
 def _rehearsed(store: Store, dataset: Dataset, plan: Plan, engine: Engine) -> tuple[str, ...]:
-    """The worked examples of P(True): from the folder, or made now and kept there."""
-    kept = store.recall(REHEARSED)
-    if kept is None:
-        kept = list(_rehearse(dataset.rehearsals, plan, engine))
-        store.remember(REHEARSED, kept)
-    return tuple(kept)
-
-
-def _rehearse(questions: Sequence[Any], plan: Plan, engine: Engine) -> Iterator[str]:
-    tasks = [Task(question, index, rehearsal=True) for index, question in enumerate(questions)]
-    rows: dict[str, Mapping[str, Any]] = {}
+    """The worked examples of P(True): from the folder, or made now and kept there one by one."""
+    rows: dict[str, Any] = store.recall(REHEARSED) or {}
+    questions = {question.id: question for question in dataset.rehearsals}
+    tasks = [Task(q, index, rehearsal=True) for index, q in enumerate(questions.values()) if q.id not in rows]
     for outcome in engine.run(tasks, plan):
         if isinstance(outcome, Failed):
             raise ModelError(f"the examples of P(True) could not be made: {outcome.reason}")
         rows[outcome.id] = outcome.row
-    for question in questions:
-        row = rows[question.id]
-        if row["correct"] is not None:
-            yield worked_example(question, row["answer"], row["others"], row["correct"])
+        store.remember(REHEARSED, rows)
+    held = ((question, rows[name]) for name, question in questions.items())
+    return tuple(
+        worked_example(question, row["answer"], row["others"], row["correct"])
+        for question, row in held
+        if row["correct"] is not None
+    )
 
 
 def _digest(value: object) -> str:

@@ -99,10 +99,8 @@ def _arrow(data: bytes, name: str, path: str) -> Iterator[Record]:
     except ImportError as error:
         raise MissingExtra("pyarrow", extra="study") from error
     try:
-        if name.endswith(".parquet"):
-            table = pq.read_table(io.BytesIO(data))
-        else:
-            table = pa.ipc.open_stream(data).read_all()
+        parquet = name.endswith(".parquet")
+        table = pq.read_table(io.BytesIO(data)) if parquet else pa.ipc.open_stream(data).read_all()
     except pa.ArrowException as error:
         raise RecordingError(f"cannot be read as {Path(name).suffix}: {error}", path=path) from error
     number = 0
