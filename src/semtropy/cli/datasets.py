@@ -13,7 +13,12 @@ __all__ = ["register"]
 
 def register(commands: Any) -> None:
     """Add the command to the parser."""
-    command = commands.add_parser("datasets", help="list the sets of questions known by name")
+    command = commands.add_parser(
+        "datasets",
+        help="list the sets of questions known by name",
+        description="List the sets of questions that `semtropy generate` knows by name, with the paper's number of "
+        "questions and where each would come from on this machine.",
+    )
     command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     command.set_defaults(run=run)
 

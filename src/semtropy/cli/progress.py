@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from ..study.generate import Progress
 
 __all__ = ["describe", "watching"]
@@ -23,7 +24,11 @@ def describe(progress: Progress) -> str:
     '30/100 questions, 202.0 samples/s, 9,000 tokens, 0:00:35 left, 1 failed'
     """
     rate = progress.samples / progress.seconds if progress.seconds > 0 else 0.0
-    parts = [f"{progress.done}/{progress.total} questions", f"{rate:.1f} samples/s", f"{progress.tokens:,} tokens"]
+    parts = [
+        f"{progress.done}/{progress.total} questions",
+        f"{rate:.1f} samples/s",
+        f"{progress.tokens:,} tokens",
+    ]
     if progress.seconds_left is not None:
         left = int(progress.seconds_left)
         parts.append(f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left")

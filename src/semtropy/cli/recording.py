@@ -9,31 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 __all__ = ["register"]
 
 
 def register(commands: Any) -> None:
     """Add the command and its verbs to the parser."""
-    command = commands.add_parser("recording", help="look at, check, merge or export recordings")
-    verbs = command.add_subparsers(title="verbs", metavar="VERB", required=True)
-    info = verbs.add_parser("info", help="what a recording holds")
-    info.add_argument("recording")
-    info.add_argument("--json", action="store_true", help="one JSON object")
-    info.set_defaults(run=run_info)
-    verify = verbs.add_parser(
-        "verify", help="read every byte and say what is wrong; exit code 1 if anything is"
+    about = "Look at, check, merge or export recordings: files, or folders that `semtropy generate` writes."
+    command = commands.add_parser(
+        "recording", help="look at, check, merge or export recordings", description=about
     )
-    verify.add_argument("recording", nargs="+")
-    verify.set_defaults(run=run_verify)
-    merge = verbs.add_parser("merge", help="put the folders of one run's shards into one folder")
-    merge.add_argument("sources", nargs="+", metavar="FOLDER")
+    verbs = command.add_subparsers(title="verbs", metavar="VERB", required=True)
+
+    info = _verb(verbs, "info", "say what a recording holds", run_info)
+    info.add_argument("recording", help="a file or a folder")
+    info.add_argument("--json", action="store_true", help="one JSON object")
+
+    verify = _verb(
+        verbs, "verify", "read every byte and say what is wrong; exit code 1 if anything is", run_verify
+    )
+    verify.add_argument("recording", nargs="+", help="files or folders")
+
+    merge = _verb(verbs, "merge", "put the folders of one run's shards into one folder", run_merge)
+    merge.add_argument("sources", nargs="+", metavar="FOLDER", help="the shards")
     merge.add_argument("--out", required=True, metavar="DIR", help="the folder that gets all rows")
-    merge.set_defaults(run=run_merge)
-    export = verbs.add_parser("export", help="write a recording as one file: .jsonl, .jsonl.gz or .parquet")
-    export.add_argument("recording")
-    export.add_argument("file")
-    export.set_defaults(run=run_export)
+
+    export = _verb(verbs, "export", "write a recording as one file", run_export)
+    export.add_argument("recording", help="a file or a folder")
+    export.add_argument("file", help="what to write: its name ends in .jsonl, .jsonl.gz or .parquet")
+
+
+def _verb(verbs: Any, name: str, about: str, run: Callable[[argparse.Namespace], int]) -> Any:
+    verb = verbs.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    verb.set_defaults(run=run)
+    return verb
 
 
 def run_info(arguments: argparse.Namespace) -> int:

@@ -67,7 +67,7 @@ def load_dataset(
     questions instead of the paper's number; a larger limit later goes on where a smaller one stopped.
 
     >>> load_dataset("facts", limit=1).questions[0].references
-    ('Sarajevo',)
+    ('29',)
     """
     if limit is not None and limit < 1:
         raise InputError(f"limit is {limit}: at least one question")

@@ -25,6 +25,7 @@ BRAINSTORMED = 10  # answers shown beside the one in question, as in the Nature 
 def p_true_prompt(examples: Sequence[str], question: Question, answer: str, others: Sequence[str]) -> str:
     """The prompt that the model continues with " A" if it holds `answer` true.
 
+    >>> from semtropy.nouns import Question
     >>> print(p_true_prompt([], Question("1", "Who wrote Emma?"), "Austen", ["Jane Austen", "Eliot"]))
     Question: Who wrote Emma?
     Brainstormed Answers: Austen

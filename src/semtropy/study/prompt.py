@@ -19,6 +19,7 @@ INSTRUCTION = "Answer the following question as briefly as possible."
 class BriefPrompt:
     """A prompt that ends where the answer begins; answers end at the end of the line.
 
+    >>> from semtropy.nouns import Question
     >>> shots = (Question("1", "What is the capital of Peru?", references=("Lima",)),)
     >>> print(BriefPrompt(shots).ask(Question("2", "Who wrote Emma?")))
     Answer the following question as briefly as possible.

@@ -7,6 +7,7 @@ their questions asked again. Rows come back to this process, the one writer of t
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from . import MakeModel
 
 __all__ = ["RayEngine"]
+
+MOST_BLOCKS = 5000
 
 
 class RayEngine:
@@ -50,7 +53,7 @@ class RayEngine:
             return
         ray = _ray()
         if not ray.is_initialized():
-            ray.init(address=self._address, log_to_driver=False)
+            ray.init(address=self._address, log_to_driver=False, logging_level=logging.WARNING)
         waiting = {task.question.id: task for task in tasks}
         try:
             for row in self._stream(ray, tasks, plan):
@@ -69,8 +72,8 @@ class RayEngine:
         context = data.DataContext.get_current()
         context.enable_progress_bars = False
         context.execution_options.verbose_progress = False
-        # A batch is a block and a task: a lost actor costs its batch, nothing more.
-        blocks = -(-len(tasks) // self._batch)
+        # A block is a task, and what a lost actor costs: a batch, or more where there are very many questions.
+        blocks = min(MOST_BLOCKS, -(-len(tasks) // self._batch))
         questions = data.from_items([{"task": _pack(task)} for task in tasks], override_num_blocks=blocks)
         answered = questions.map_batches(
             _Worker,
