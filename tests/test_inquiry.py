@@ -152,14 +152,20 @@ def test_a_step_without_a_reason_concludes_as_interrupted():
 
 def test_flagging_is_by_threshold_or_by_calibration():
     class Sigmoid:
-        def probability(self, entropy: float) -> float:
-            return 0.4 if entropy < 5 else 0.9
+        estimator = "bayes"
+
+        def __call__(self, belief):
+            return 0.4
+
+        def flags(self, belief):
+            return None
 
     last = steps_of(drive("abcab", terms=terms()))[-1]
     assert conclude(last, terms(threshold=2.9)).flagged
     assert not conclude(last, terms(threshold=3.0)).flagged
     calibrated = conclude(last, terms(threshold=0.1, calibration=Sigmoid()))
     assert (calibrated.probability, calibrated.flagged) == (0.4, False)
+    assert "fitted for the estimator bayes, not for shrinking" in " ".join(calibrated.warnings)
 
 
 def test_warnings_name_what_was_missing():

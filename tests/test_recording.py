@@ -370,6 +370,29 @@ def test_the_writer_shows_nothing_until_it_is_whole(tmp_path: Path) -> None:
     assert [row.id for row in read_rows(path)] == ["q1"]
 
 
+WRITE_WITH_LITTLE_ROOM = """
+import resource, sys
+from semtropy.errors import RecordingError
+from semtropy.recording import Writer
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    with Writer(sys.argv[1], {"semtropy_recording": 1}) as writer:
+        for i in range(int(sys.argv[2])):
+            writer.write({"id": str(i), "question": "?" * 1000, "samples": []})
+except RecordingError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files as only POSIX can")
+@pytest.mark.parametrize("rows", [5, 100])
+def test_a_full_disk_is_told_and_leaves_nothing(rows: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITE_WITH_LITTLE_ROOM, str(tmp_path / "run.jsonl"), str(rows)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert printed == f"{tmp_path / 'run.jsonl'}: cannot be written: File too large\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 # --- subsampling -------------------------------------------------------------------------------------------------
 
 

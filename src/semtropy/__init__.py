@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .errors import SemtropyError
     from .nouns import Belief, Beliefs, Estimator, Evidence, Judge, Model, Partition, Sample
+    from .recording import Recording, read_recording, write_recording
+    from .score import score
 
 __all__ = [
     "Belief",
@@ -17,8 +19,12 @@ __all__ = [
     "Judge",
     "Model",
     "Partition",
+    "Recording",
     "Sample",
     "SemtropyError",
+    "read_recording",
+    "score",
+    "write_recording",
 ]
 __version__ = "0.1.0"
 
@@ -31,8 +37,12 @@ _HOME = {
     "Judge": "nouns",
     "Model": "nouns",
     "Partition": "nouns",
+    "Recording": "recording",
     "Sample": "nouns",
     "SemtropyError": "errors",
+    "read_recording": "recording",
+    "score": "score",
+    "write_recording": "recording",
 }
 
 

@@ -190,6 +190,12 @@ def _default_rule(estimator: Estimator, budget: Budget) -> Rule:
     return VarianceBelow(VARIANCE)
 
 
+async def _aclose(model: Model) -> None:
+    aclose = getattr(model, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
 def _judge(judge: str | Judge | None) -> Judge:
     from .meaning import load_judge
 
@@ -239,7 +245,11 @@ async def acheck(
 ) -> Verdict:
     """`check`, awaitable: many can run at once on one model."""
     checker = Checker.load(model=model, judge=judge, estimator=estimator, rule=rule, budget=budget, **more)
-    return await checker.acheck(prompt, rng=rng)
+    try:
+        return await checker.acheck(prompt, rng=rng)
+    finally:
+        if isinstance(model, str):  # loaded for this call alone
+            await _aclose(checker.model)
 
 
 def stream(prompt: str, *, rng: Generator | int | None = None, **options: Unpack[Options]) -> Iterator[Step]:
@@ -247,8 +257,14 @@ def stream(prompt: str, *, rng: Generator | int | None = None, **options: Unpack
     return Checker.load(**options).stream(prompt, rng=rng)
 
 
-def astream(
+async def astream(
     prompt: str, *, rng: Generator | int | None = None, **options: Unpack[Options]
 ) -> AsyncIterator[Step]:
     """`stream`, asynchronous."""
-    return Checker.load(**options).astream(prompt, rng=rng)
+    checker = Checker.load(**options)
+    try:
+        async for step in checker.astream(prompt, rng=rng):
+            yield step
+    finally:
+        if isinstance(options.get("model", "smollm2"), str):
+            await _aclose(checker.model)

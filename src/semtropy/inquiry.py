@@ -84,9 +84,13 @@ class Grouping(Protocol):
 
 
 class Calibrated(Protocol):
-    """Turns an entropy into the probability that the answer is made up."""
+    """Turns a belief into the probability that the answer is made up; `flags` is None where it has no threshold."""
 
-    def probability(self, entropy: float) -> float: ...
+    estimator: str
+
+    def __call__(self, belief: Belief) -> float: ...
+
+    def flags(self, belief: Belief) -> bool | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +194,11 @@ def _tokens(samples: Sequence[Sample]) -> int | None:
 
 def conclude(step: Step, terms: Terms) -> Verdict:
     """The verdict a step stands for; a step without a reason was interrupted."""
-    probability = None if terms.calibration is None else terms.calibration.probability(step.belief.mean)
-    flagged = step.belief.mean > terms.threshold if probability is None else probability > 0.5
+    probability, flagged = None, step.belief.mean > terms.threshold
+    if terms.calibration is not None:
+        probability = terms.calibration(step.belief)
+        chosen = terms.calibration.flags(step.belief)
+        flagged = probability > 0.5 if chosen is None else chosen
     return Verdict(
         question=step.question,
         answer=step.answer.text,
@@ -224,6 +231,11 @@ def _warnings(step: Step, terms: Terms) -> list[str]:
         found.append(f"{cut} of {n} samples were cut off at the length limit: they count, but set no floor.")
     if empty:
         found.append(f"{empty} of {n} samples were empty.")
+    if terms.calibration is not None and terms.calibration.estimator != terms.estimator.name:
+        found.append(
+            f"The calibration was fitted for the estimator {terms.calibration.estimator}, "
+            f"not for {terms.estimator.name}: its probability means little here."
+        )
     if terms.budget.tokens is not None and step.spent.tokens is None:
         found.append("The model does not count its tokens: the token budget could not be kept.")
     return found

@@ -13,7 +13,7 @@ from ..errors import SemtropyError
 __all__ = ["main", "parser"]
 
 # Each module has `register(subparsers)`, which sets `run` on its parser; heavy imports wait until `run`.
-COMMANDS: tuple[str, ...] = ("datasets", "generate", "recording")
+COMMANDS: tuple[str, ...] = ("score", "generate", "datasets", "recording", "import_")
 
 
 def parser() -> argparse.ArgumentParser:

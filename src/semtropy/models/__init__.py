@@ -16,7 +16,8 @@ __all__ = ["FORMS", "load_model"]
 _REGISTRY = {
     "smollm2": ("llama_cpp", "smollm2", "smollm2"),
     "gguf": ("llama_cpp", "gguf", "gguf:PATH"),
-    "openai": ("openai", "openai", "openai:MODEL"),
+    "openai": ("openai", "chat", "openai:MODEL"),
+    "completions": ("openai", "completions", "completions:MODEL"),
     "hf": ("transformers", "hf", "hf:NAME_OR_PATH"),
     "replay": ("replay", "replay", "replay:RECORDING"),
     "scripted": ("scripted", "scripted", "scripted:FILE.json"),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from ..errors import RecordingError
 from .schema import Header, Row
@@ -137,9 +137,7 @@ class Writer:
         try:
             plain = self._stack.enter_context(self._partial.open("wb"))
         except OSError as error:
-            raise RecordingError(
-                f"cannot be written: {error.strerror or error}", path=str(self.path)
-            ) from None
+            self._cannot(error)
         self._stream: IO[bytes] | gzip.GzipFile = plain
         if self.path.suffix == ".gz":
             # No name and no time in the gzip header: the same recording gives the same bytes.
@@ -173,19 +171,22 @@ class Writer:
         try:
             self._stream.write(text.encode("ascii") + b"\n")
         except OSError as error:
-            raise RecordingError(
-                f"cannot be written: {error.strerror or error}", path=str(self.path)
-            ) from None
+            self._cannot(error)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._stack.close()
+            self._stack.close()  # the last bytes are written here
             if kind is None:
                 self._partial.replace(self.path)
+        except OSError as failure:
+            self._cannot(failure)
         finally:
             self._partial.unlink(missing_ok=True)
+
+    def _cannot(self, error: OSError) -> NoReturn:
+        raise RecordingError(f"cannot be written: {error.strerror or error}", path=str(self.path)) from None
 
 
 def write_lines(

@@ -12,13 +12,15 @@ from typing import Any, NoReturn
 
 from ..errors import RecordingError
 
-__all__ = ["VERSION", "check_header", "check_row", "find_unwritable"]
+__all__ = ["LOGPROB_SLACK", "VERSION", "check_header", "check_row", "find_unwritable"]
 
 VERSION = 1
 
 # Log-probabilities summed in single or half precision can end a little above 0; a probability or a
 # negative log-likelihood mistaken for one ends well above.
 LOGPROB_SLACK = 1e-2
+
+_TOKEN_TYPES, _NUMBER_TYPES = frozenset({int, str}), frozenset({float, int})
 
 
 def check_header(header: Mapping[str, Any]) -> None:
@@ -88,10 +90,11 @@ def _check_sample(sample: Any, place: int) -> None:
     logprob = get("logprob")
     if logprob is not None and not (type(logprob) is float and -math.inf < logprob <= 0):
         _check_logprob(sample, f"samples[{place}].")
-    if get("token_logprobs") is not None:
+    scores = get("token_logprobs")
+    if scores is not None and not _are_logprobs(scores):
         _check_token_logprobs(sample, f"samples[{place}].")
     tokens = get("tokens")
-    if tokens is not None and not (isinstance(tokens, list) and set(map(type, tokens)) <= {int, str}):
+    if tokens is not None and not (type(tokens) is list and _TOKEN_TYPES.issuperset(map(type, tokens))):
         _wrong(sample, "tokens", "a list of token ids or token texts, or null", f"samples[{place}].")
     complete = get("complete")
     if complete is not None and type(complete) is not bool:
@@ -127,6 +130,16 @@ def _check_token_logprobs(holder: Mapping[str, Any], prefix: str) -> None:
             _fail(f"{field}[{place}]", f"expected a number, found {_name(value)}")
         if value > LOGPROB_SLACK:
             _fail(f"{field}[{place}]", f"is {value}: a log-probability is at most 0")
+
+
+def _are_logprobs(values: Any) -> bool:
+    """Whether all is well, in three passes that run in C; sum() is finite only if every value is."""
+    return (
+        type(values) is list
+        and _NUMBER_TYPES.issuperset(map(type, values))
+        and -math.inf < sum(values)
+        and max(values, default=0.0) <= 0
+    )
 
 
 def _is_text(value: Any) -> bool:
