@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.engine == "local":
-        usual = 8 if arguments.model.startswith("openai:") else 1
+        usual = 8 if arguments.model.startswith(("openai:", "completions:")) else 1
         return {"batch": arguments.batch, "concurrency": arguments.concurrency or usual}
     return {
         "batch": arguments.batch,
