@@ -3,6 +3,7 @@
 SemtropyError
 ├── InputError (also a ValueError)      what was handed in cannot be right
 │   └── RecordingError                  a recording is wrong: names file, line and field
+├── StoreError                          a recording folder cannot be written: locked, full, or another run's
 ├── ConvergenceError                    an integral did not reach its tolerance
 ├── MissingExtra (also an ImportError)  a part needs a package that is not installed: names it
 └── ModelError                          a model could not answer
@@ -18,6 +19,8 @@ SemtropyError
 
 from __future__ import annotations
 
+from functools import partial
+
 __all__ = [
     "BadKey",
     "BadReply",
@@ -31,6 +34,7 @@ __all__ = [
     "RateLimited",
     "RecordingError",
     "SemtropyError",
+    "StoreError",
     "UnknownModel",
     "WeightsError",
 ]
@@ -60,6 +64,10 @@ class RecordingError(InputError):
         super().__init__(f"{where}: {message}" if where else message)
 
 
+class StoreError(SemtropyError):
+    """A recording folder cannot be written: another writer holds it, the disk is full, or it is another run's."""
+
+
 class ConvergenceError(SemtropyError):
     """An integral did not reach its tolerance with the nodes allowed."""
 
@@ -74,6 +82,10 @@ class MissingExtra(SemtropyError, ImportError):
     def __init__(self, package: str, *, extra: str) -> None:
         self.package, self.extra = package, extra
         super().__init__(f"this needs the package {package}: pip install 'semtropy[{extra}]'")
+
+    def __reduce__(self) -> tuple[partial[MissingExtra], tuple[str]]:
+        # Errors cross processes; the default way would call the class with the whole message.
+        return partial(MissingExtra, extra=self.extra), (self.package,)
 
 
 class ModelError(SemtropyError):
