@@ -4,11 +4,12 @@ from .dirichlet import dirichlet_moments
 from .importance import importance_moments
 from .posterior import Moments, moments, moments_batch
 from .support import mix
-from .two_level import Kind, Wordings, evaluate, two_level_moments
+from .two_level import Kind, Seen, Wordings, evaluate, two_level_moments
 
 __all__ = [
     "Kind",
     "Moments",
+    "Seen",
     "Wordings",
     "dirichlet_moments",
     "evaluate",

@@ -35,7 +35,8 @@ The compiled `_kernel` does this; `_solve` below is the same in NumPy, for machi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import fsum
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Complexes = NDArray[np.complex128]
 
-__all__ = ["Problems", "Solution", "solve"]
+__all__ = ["Problems", "Solution", "screen", "solve"]
 
 TURN = 0.62
 DECAY = 42.0
@@ -99,18 +100,11 @@ def solve(problems: Problems, tolerance: float = 1e-9, *, give_up: bool = False)
     show. With `give_up` such a problem gets log Z = -inf, which is what it is beside any other; without, it
     is an error.
     """
-    n = problems.unseen.size
-    out = Solution(np.empty(n), np.empty(n), np.empty(n))
-    error = np.empty(problems.alpha.size)
     if _kernel is not None:
-        _kernel.contour(
-            *(problems.p, problems.q, problems.floors, problems.offsets),
-            *(problems.alpha, problems.unseen, problems.unseen_offsets),
-            *(tolerance, out.mean, out.variance, out.log_z, error),
-        )
+        out, error = _call_kernel(problems, tolerance)
     else:
-        for i in range(error.size):
-            error[i] = _solve(problems, i, tolerance, out)
+        out = Solution(*(np.zeros(problems.unseen.size) for _ in range(3)))
+        error = np.array([_solve(problems, i, tolerance, out) for i in range(problems.alpha.size)])
     failed = ~(error <= 100 * tolerance)
     if failed.any():
         if not give_up:
@@ -121,6 +115,29 @@ def solve(problems: Problems, tolerance: float = 1e-9, *, give_up: bool = False)
         hopeless = np.repeat(failed, np.diff(problems.unseen_offsets))
         out.mean[hopeless], out.variance[hopeless], out.log_z[hopeless] = 0.0, 0.0, -np.inf
     return out
+
+
+def screen(problems: Problems) -> Floats | None:
+    """log Z to within a small factor, for a small part of the cost; None without the compiled kernel."""
+    if _kernel is None:
+        return None
+    return _call_kernel(problems, 1.0)[0].log_z
+
+
+def _call_kernel(problems: Problems, tolerance: float) -> tuple[Solution, Floats]:
+    out = Solution(*(np.zeros(problems.unseen.size) for _ in range(3)))
+    error = np.zeros(problems.alpha.size)
+    _kernel.contour(
+        *(_as(float, values) for values in (problems.p, problems.q, problems.floors)),
+        *(_as(np.int64, problems.offsets), _as(float, problems.alpha), _as(float, problems.unseen)),
+        *(_as(np.int64, problems.unseen_offsets), tolerance, out.mean, out.variance, out.log_z, error),
+    )
+    return out, error
+
+
+def _as(kind: type, values: NDArray[Any]) -> NDArray[Any]:
+    """The buffer the kernel reads: it looks at no types."""
+    return np.ascontiguousarray(values, dtype=kind)
 
 
 # ---- the same in NumPy
@@ -344,6 +361,4 @@ def _solve(problems: Problems, i: int, tolerance: float, out: Solution) -> float
 
 def exact_room(floors: Floats) -> float:
     """1 - sum(floors), rounded once."""
-    from math import fsum
-
     return fsum([1.0, *(-floors).tolist()])
