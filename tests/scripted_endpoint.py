@@ -43,7 +43,8 @@ class ScriptedEndpoint:
         if not chat:
             prompt = prompt.removesuffix("\nAnswer:").strip()
         spread = self.answers(prompt)
-        (text,) = rng.choices(list(spread), list(spread.values()))
+        weights = [p ** (1 / max(0.01, body.get("temperature", 1.0))) for p in spread.values()]
+        (text,) = rng.choices(list(spread), weights)
         entries = [{"token": text, "logprob": math.log(spread[text]), "bytes": list(text.encode())}]
         if not chat:
             entries.append({"token": "\n", "logprob": 0.0, "bytes": [10]})
@@ -63,8 +64,12 @@ class ScriptedEndpoint:
         if isinstance(failure, tuple):
             status, headers, content = failure
             return status, headers, json.dumps(content).encode()
-        if failure == "hang":
+        if failure == "hang":  # longer than a client waits: once it has given up, this is no request of its
+            with self.lock:
+                self.busy -= 1
             time.sleep(self.hang)
+            with self.lock:
+                self.busy += 1
         if failure == "broken":
             return 200, {}, b'{"choices": [{"mess'
         if failure == "cut":

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 import time
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast, runtime_checkable
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -19,6 +23,7 @@ from .verdict import THRESHOLD
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from contextlib import AbstractAsyncContextManager
     from typing import Unpack
 
     from numpy.random import Generator
@@ -43,7 +48,7 @@ class Options(TypedDict, total=False):
     prior        for an estimator given by name
     rounds       how many samples go out together
     threshold    flagged above this entropy in nats; default log 2
-    calibration  turns entropy into a probability; flagged above one half
+    calibration  turns a belief into a probability; its own threshold flags, or one half
     """
 
     model: str | Model
@@ -68,6 +73,11 @@ class Checker:
     @classmethod
     def load(cls, **options: Unpack[Options]) -> Checker:
         """Names become objects; what is left out gets its default."""
+        unknown = ", ".join(sorted(set(options) - set(Options.__annotations__)))
+        if unknown:
+            raise TypeError(
+                f"check has no option {unknown}: choose from {', '.join(Options.__annotations__)}"
+            )
         estimator = options.get("estimator", "bayes")
         prior = options.get("prior")
         if isinstance(estimator, str):
@@ -84,9 +94,7 @@ class Checker:
             calibration=options.get("calibration"),
         )
         model = options.get("model", "smollm2")
-        return cls(
-            load_model(model) if isinstance(model, str) else model, _judge(options.get("judge")), terms
-        )
+        return cls(_named(model) if isinstance(model, str) else model, _judge(options.get("judge")), terms)
 
     def stream(self, prompt: str, *, rng: Generator | int | None = None) -> Iterator[Step]:
         """A step a round; the last has a reason."""
@@ -190,10 +198,27 @@ def _default_rule(estimator: Estimator, budget: Budget) -> Rule:
     return VarianceBelow(VARIANCE)
 
 
-async def _aclose(model: Model) -> None:
-    aclose = getattr(model, "aclose", None)
-    if aclose is not None:
-        await aclose()
+_SHARED: WeakValueDictionary[tuple[str | None, ...], Model] = WeakValueDictionary()
+_LOADING = threading.Lock()
+
+
+def _named(name: str) -> Model:
+    """One object for all checks under way that name the same model, so that its limits hold for them together."""
+    key = (name, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
+    with _LOADING:
+        model = _SHARED.get(key)
+        if model is None:
+            model = _SHARED[key] = load_model(name)
+        return model
+
+
+@asynccontextmanager
+async def _loaded(options: Options) -> AsyncIterator[Checker]:
+    """A checker for one call; what the call itself opened is closed after it."""
+    checker = await asyncio.to_thread(lambda: Checker.load(**options))
+    ours = isinstance(options.get("model", "smollm2"), str) and hasattr(checker.model, "__aenter__")
+    async with cast("AbstractAsyncContextManager[Any]", checker.model) if ours else nullcontext():
+        yield checker
 
 
 def _judge(judge: str | Judge | None) -> Judge:
@@ -244,12 +269,15 @@ async def acheck(
     **more: Any,
 ) -> Verdict:
     """`check`, awaitable: many can run at once on one model."""
-    checker = Checker.load(model=model, judge=judge, estimator=estimator, rule=rule, budget=budget, **more)
-    try:
+    options: Options = {
+        "model": model,
+        "judge": judge,
+        "estimator": estimator,
+        "rule": rule,
+        "budget": budget,
+    }
+    async with _loaded({**options, **more}) as checker:  # type: ignore[typeddict-item]
         return await checker.acheck(prompt, rng=rng)
-    finally:
-        if isinstance(model, str):  # loaded for this call alone
-            await _aclose(checker.model)
 
 
 def stream(prompt: str, *, rng: Generator | int | None = None, **options: Unpack[Options]) -> Iterator[Step]:
@@ -261,10 +289,6 @@ async def astream(
     prompt: str, *, rng: Generator | int | None = None, **options: Unpack[Options]
 ) -> AsyncIterator[Step]:
     """`stream`, asynchronous."""
-    checker = Checker.load(**options)
-    try:
+    async with _loaded(options) as checker:
         async for step in checker.astream(prompt, rng=rng):
             yield step
-    finally:
-        if isinstance(options.get("model", "smollm2"), str):
-            await _aclose(checker.model)

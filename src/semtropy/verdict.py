@@ -115,6 +115,10 @@ class Verdict:
         entropy = f"Semantic entropy {self.entropy.mean:.2f} nats"
         if self.entropy.interval is not None:
             entropy += " (90% between {:.2f} and {:.2f})".format(*self.entropy.interval)
+        if self.probability is not None:
+            return (
+                f"{entropy}: made up with a probability of {self.probability:.0%}, by the calibration given."
+            )
         side = "above" if self.entropy.mean > self.threshold else "below"
         return f"{entropy}, {side} the threshold {self.threshold:.2f}."
 

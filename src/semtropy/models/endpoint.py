@@ -8,7 +8,7 @@ import random
 import time
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 from ..errors import (
@@ -85,6 +85,7 @@ class Endpoint:
         self.timeout, self.retry, self.concurrency = timeout, retry or Retry(), concurrency
         self._key, self._headers, self._sleep = api_key, headers or {}, sleep
         self._open: _Clients = WeakKeyDictionary()
+        self._users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         weakref.finalize(self, _close_all, self._open).atexit = False
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -144,6 +145,18 @@ class Endpoint:
         held = self._open.pop(asyncio.get_running_loop(), None)
         if held is not None:
             await held[0].aclose()
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        self._users[loop] = self._users.get(loop, 0) + 1
+        return self
+
+    async def __aexit__(self, *trouble: object) -> None:
+        """The last one out of an event loop closes its connections."""
+        loop = asyncio.get_running_loop()
+        self._users[loop] -= 1
+        if self._users[loop] == 0:
+            await self.aclose()
 
     def _failure(self, reply: httpx.Response) -> Exception:
         status = reply.status_code

@@ -11,7 +11,7 @@ import math
 import os
 import secrets
 import threading
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from ..nouns import Sample
 from . import weights
 from .brief import HEAD, brief_prompt
 from .gguf import Header, read_header
+from .progress import shown
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -228,16 +229,21 @@ def threads_for(size: int) -> int:
     return max(1, min(cores // 2, cores - busy))
 
 
-@lru_cache(maxsize=1)
-def _shared(path: Path, max_tokens: int, threads: int | None) -> LlamaCpp:
+@cache
+def _shared(path: Path, max_tokens: int, threads: int | None, process: int) -> LlamaCpp:
+    """One a process, never let go: llama.cpp's threads do not survive a fork, and ending them there crashes."""
     return LlamaCpp(path, name="smollm2", max_tokens=max_tokens, threads=threads)
 
 
 def smollm2(
     *, progress: Progress | None = None, max_tokens: int = 32, threads: int | None = None
 ) -> LlamaCpp:
-    """SmolLM2-135M-Instruct, fetched on first use; loaded once a process."""
-    return _shared(weights.fetch("smollm2", progress=progress), max_tokens, threads)
+    """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once a process."""
+    path = weights.where("smollm2")
+    if path is None and progress is None:
+        with shown("Fetching the model smollm2") as progress:
+            path = weights.fetch("smollm2", progress=progress)
+    return _shared(path or weights.fetch("smollm2", progress=progress), max_tokens, threads, os.getpid())
 
 
 def gguf(path: str, **options: Any) -> LlamaCpp:

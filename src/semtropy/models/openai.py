@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -106,6 +106,13 @@ class _Asking:
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
         await self.endpoint.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.endpoint.__aenter__()
+        return self
+
+    async def __aexit__(self, *trouble: object) -> None:
+        await self.endpoint.__aexit__(*trouble)
 
     def close(self) -> None:
         """Close the connections that synchronous calls opened."""

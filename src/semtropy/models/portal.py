@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +18,8 @@ T = TypeVar("T")
 
 
 @lru_cache(maxsize=1)
-def _loop() -> asyncio.AbstractEventLoop:
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """The loop of this process: threads do not survive a fork, so a child needs its own."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="semtropy-loop", daemon=True).start()
     return loop
@@ -29,7 +31,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     >>> run(asyncio.sleep(0, "done"))
     'done'
     """
-    future = asyncio.run_coroutine_threadsafe(work, _loop())
+    future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:
         return future.result()
     except BaseException:

