@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from semtropy.estimators import load_estimator
-from semtropy.estimators.paper import PaperPrior
+from semtropy.estimators import PaperPrior, load_estimator
 from semtropy.recording import Header, Row, read_recording, write_recording
 from semtropy.study.evaluate import ESTIMATORS, evaluate
 from semtropy.study.questions import Asked, in_order

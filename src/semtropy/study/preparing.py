@@ -176,7 +176,7 @@ def _fit(training: Sequence[Row], methods: Sequence[str], alphas: Sequence[float
 
         specs["bayes"] = Spec("bayes", {"prior": Prior.fit(training)})
     if "bayes-paper" in methods:
-        from ..estimators.paper import PaperPrior
+        from ..estimators import PaperPrior
 
         prior = PaperPrior.fit(training)
         specs["bayes-paper"] = Spec("bayes-paper", {"prior": prior})
