@@ -3,6 +3,7 @@
 SemtropyError
 ├── InputError (also a ValueError)      what was handed in cannot be right
 │   └── RecordingError                  a recording is wrong: names file, line and field
+├── StoreError                          a recording folder cannot be written: locked, full, or another run's
 ├── ConvergenceError                    an integral did not reach its tolerance
 ├── MissingExtra (also an ImportError)  a part needs a package that is not installed: names it
 └── ModelError                          a model could not answer
@@ -33,6 +34,7 @@ __all__ = [
     "RateLimited",
     "RecordingError",
     "SemtropyError",
+    "StoreError",
     "UnknownModel",
     "WeightsError",
 ]
@@ -60,6 +62,10 @@ class RecordingError(InputError):
         place = [path or "", f"line {line}" if line is not None else "", field or ""]
         where = ", ".join(part for part in place if part)
         super().__init__(f"{where}: {message}" if where else message)
+
+
+class StoreError(SemtropyError):
+    """A recording folder cannot be written: another writer holds it, the disk is full, or it is another run's."""
 
 
 class ConvergenceError(SemtropyError):

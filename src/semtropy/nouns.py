@@ -24,9 +24,11 @@ __all__ = [
     "Distribution",
     "Estimator",
     "Evidence",
+    "Grader",
     "Judge",
     "Model",
     "Partition",
+    "Question",
     "Sample",
 ]
 
@@ -287,3 +289,20 @@ class Judge(Protocol):
     """Does `a` entail `b` as an answer to the question? A probability for each (question, a, b)."""
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A dataset row: what is asked, what it is asked about, and the answers that count as right."""
+
+    id: str
+    text: str
+    context: str | None = None
+    references: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Grader(Protocol):
+    """Is the answer right? None where it cannot be told (no references)."""
+
+    def __call__(self, question: Question, answer: str) -> bool | None: ...

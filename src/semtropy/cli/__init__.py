@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["main", "parser"]
 
 # Each module has `register(subparsers)`, which sets `run` on its parser; heavy imports wait until `run`.
-COMMANDS: tuple[str, ...] = ("check", "score", "models", "import_", "evaluate", "calibrate")
+COMMANDS: tuple[str, ...] = (
+    "check",
+    "score",
+    "generate",
+    "evaluate",
+    "calibrate",
+    "recording",
+    "datasets",
+    "models",
+    "import_",
+)
 
 
 def parser() -> argparse.ArgumentParser:
