@@ -157,8 +157,10 @@ def test_row_order_does_not_matter() -> None:
     recording = made()
     shuffled = [recording.rows[place] for place in np.random.default_rng(1).permutation(len(recording))]
     turned = Recording(recording.header, tuple(shuffled))
-    for folds in (None, 4):
-        one, other = (evaluate([each], train=20, folds=folds).to_json() for each in (recording, turned))
+    for folds, names in ((None, None), (4, [*CHEAP, "bayes-paper"])):
+        one, other = (
+            evaluate([each], train=20, folds=folds, estimators=names).to_json() for each in (recording, turned)
+        )
         assert one == other
 
 
