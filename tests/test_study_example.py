@@ -33,6 +33,7 @@ def test_it_has_every_column(recording: Recording) -> None:
         assert row.answer is not None
         assert row.answer.correct is not None
         assert row.answer.logprob is not None
+        assert row.p_true is not None
         assert all(sample.token_logprobs for sample in row.samples)
         floors = row.evidence().floors
         assert 0 < sum(floors) <= 1 + 1e-6
@@ -50,7 +51,6 @@ def test_every_estimator_runs_on_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     command = ["evaluate", str(example_recording()), "--folds", "3", "--seeds", "2", "--budgets", "1-10"]
     assert main([*command, "--processes", "1", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
-    # The small model does not always go on with "A" or "B", so P(True) is not known of every question.
-    assert [line for line in said.err.splitlines() if "dropped" in line and "p-true is dropped" not in line] == []
-    for name in set(ESTIMATORS) - {"p-true"}:
+    assert "dropped" not in said.err
+    for name in ESTIMATORS:
         assert name in said.out
