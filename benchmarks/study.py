@@ -27,7 +27,10 @@ from semtropy.study.resampling import Plan, draw_order
 
 PROCESSES = min(2, len(os.sched_getaffinity(0)))
 QUESTIONS, SAMPLES, TRAIN = 1000, 100, 200
-# Of the paper's 800 x 10 x 5 estimates, how many are timed.
+# The paper's estimates of one recording: 800 questions x 10 budgets x 5 draws, and as many again along the
+# growing samples of its adaptive curves; then how many of them are timed.
+FIXED = (QUESTIONS - TRAIN) * 10 * 5
+ADAPTIVE = FIXED
 TIMED = 400
 
 
@@ -95,7 +98,7 @@ def study_cost(paths: list[Path], names: list[str], train: int = TRAIN) -> Cost:
 
 
 def sampler_cost(path: Path) -> Cost:
-    """What the importance sampler needs for the paper's estimates (800 x 10 x 5), on all cores at best.
+    """What the importance sampler needs for the paper's estimates at fixed and adaptive budgets, on all cores at best.
 
     Timed on evidence spread over questions, draws and budgets as in the paper, and scaled up.
     """
@@ -109,7 +112,7 @@ def sampler_cost(path: Path) -> Cost:
         path_along = list(question.draws.path(draw_order(question, Plan(), draw=at % 5)))
         evidences.append(path_along[at % 10])
     once = costs(lambda: estimator.batch(evidences))
-    scale = (QUESTIONS - TRAIN) * 10 * 5 / TIMED
+    scale = (FIXED + ADAPTIVE) / TIMED
     return Cost(once.clock * scale / PROCESSES, once.processor * scale)
 
 
@@ -130,7 +133,7 @@ def main() -> None:
         one = make_recording(folder, "one", QUESTIONS, seed=0)
         half = make_recording(folder, "half", QUESTIONS // 2, seed=0)
         lines = {
-            "importance sampler alone, the paper's 40,000 estimates": sampler_cost(one),
+            "importance sampler alone, the paper's 80,000 estimates": sampler_cost(one),
             "1,000 questions, all estimators": study_cost([one], everything),
             "1,000 questions, without bayes": study_cost([one], without),
             "500 questions, all estimators": study_cost([half], everything, TRAIN // 2),
