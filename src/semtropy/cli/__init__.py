@@ -20,6 +20,8 @@ COMMANDS: tuple[str, ...] = (
     "check",
     "score",
     "generate",
+    "cluster",
+    "meanings",
     "evaluate",
     "calibrate",
     "recording",

@@ -42,6 +42,11 @@ class OnnxEncoder:
         places: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return places
 
+    def ids(self, text: str) -> list[int]:
+        """The tokens of a text: texts with the same tokens are one to the model."""
+        tokens: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return tokens
+
     def logits(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """One row of logits a pair; none is ever truncated."""
         encoded = [self._tokenizer.encode(first, second) for first, second in pairs]
