@@ -19,6 +19,8 @@ SemtropyError
 
 from __future__ import annotations
 
+from functools import partial
+
 __all__ = [
     "BadKey",
     "BadReply",
@@ -80,6 +82,10 @@ class MissingExtra(SemtropyError, ImportError):
     def __init__(self, package: str, *, extra: str) -> None:
         self.package, self.extra = package, extra
         super().__init__(f"this needs the package {package}: pip install 'semtropy[{extra}]'")
+
+    def __reduce__(self) -> tuple[partial[MissingExtra], tuple[str]]:
+        # Errors cross processes; the default way would call the class with the whole message.
+        return partial(MissingExtra, extra=self.extra), (self.package,)
 
 
 class ModelError(SemtropyError):

@@ -18,11 +18,13 @@ __all__ = ["main", "parser"]
 # Each module has `register(subparsers)`, which sets `run` on its parser; heavy imports wait until `run`.
 COMMANDS: tuple[str, ...] = (
     "check",
-    "models",
     "score",
     "generate",
-    "datasets",
+    "evaluate",
+    "calibrate",
     "recording",
+    "datasets",
+    "models",
     "import_",
 )
 

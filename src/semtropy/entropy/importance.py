@@ -22,7 +22,12 @@ __all__ = ["importance_moments"]
 
 
 def importance_moments(
-    counts: Floats, floors: Floats, sizes: Floats, alpha: float, rng: np.random.Generator | None, draws: int = 1000
+    counts: Floats,
+    floors: Floats,
+    sizes: Floats,
+    alpha: float,
+    rng: np.random.Generator | None,
+    draws: int = 1000,
 ) -> tuple[Floats, Floats, Floats]:
     """Mean, variance and log Z for each K from `draws` points spread evenly over the simplex above the floors."""
     if rng is None:

@@ -81,7 +81,9 @@ class BayesPaper:
     def __call__(self, evidence: Evidence) -> Belief:
         sizes, weights = self.prior.given(len(evidence.counts))
         floors = _scaled(evidence)
-        options: Any = {} if self.method == "exact" else {"method": self.method, "rng": self.rng, "draws": self.draws}
+        options: Any = (
+            {} if self.method == "exact" else {"method": self.method, "rng": self.rng, "draws": self.draws}
+        )
         found = moments(evidence.counts, floors, sizes, self.alpha, **options)
         mean, variance = mix(weights, found.mean, found.variance)
         powers = np.array(evidence.counts) + self.alpha - 1
@@ -95,7 +97,9 @@ class BayesPaper:
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         if self.method != "exact":
             beliefs = [self(e) for e in evidences]
-            return Beliefs(np.array([b.mean for b in beliefs]), np.array([b.variance for b in beliefs], dtype=float))
+            return Beliefs(
+                np.array([b.mean for b in beliefs]), np.array([b.variance for b in beliefs], dtype=float)
+            )
         given = [self.prior.given(len(e.counts)) for e in evidences]
         floors = [_scaled(e) for e in evidences]
         found = moments_batch(

@@ -90,13 +90,14 @@ class Draws:
 
     def _pick(
         self, order: Sequence[int] | NDArray[np.integer]
-    ) -> Iterator[tuple[int, int, int, float, float]]:
+    ) -> Iterator[tuple[int, int, int, float, float, float]]:
         picks = np.asarray(order, dtype=np.intp)
         lengths = self.probabilities if self.lengths is None else self.lengths
         return zip(
             self.meanings[picks].tolist(),
             self.strings[picks].tolist(),
             self.sequences[picks].tolist(),
+            self.logprobs[picks].tolist(),
             self.probabilities[picks].tolist(),
             lengths[picks].tolist(),
             strict=True,
@@ -112,17 +113,20 @@ class _Tally:
         self.seen: set[int] = set()
         self.seen_strings: set[int] = set()
         self.counts: list[int] = []
-        self.distinct: list[int] = []
+        self.found: list[tuple[float, ...]] = []
         self.unpriced: list[int] = []
         self.floors: list[float] = []
         self.string_floors: list[float] = []
         self.lengths: list[float] = []
 
-    def add(self, label: int, string: int, sequence: int, probability: float, length: float) -> None:
+    def add(
+        self, label: int, string: int, sequence: int, logprob: float, probability: float, length: float
+    ) -> None:
         meaning = self.numbers.setdefault(label, len(self.numbers))
         if meaning == len(self.counts):
-            for column in (self.counts, self.distinct, self.unpriced):
+            for column in (self.counts, self.unpriced):
                 column.append(0)
+            self.found.append(())
             for total in (self.floors, self.string_floors, self.lengths):
                 total.append(0.0)
         self.counts[meaning] += 1
@@ -137,15 +141,16 @@ class _Tally:
             self.string_floors[meaning] += probability
         if sequence not in self.seen:
             self.seen.add(sequence)
-            self.distinct[meaning] += 1
+            self.found[meaning] += (logprob,)
             self.floors[meaning] += probability
 
     def evidence(self) -> Evidence:
         return Evidence(
             counts=tuple(self.counts),
             floors=tuple(self.floors),
-            distinct=tuple(self.distinct),
+            distinct=tuple(map(len, self.found)),
             unpriced=tuple(self.unpriced),
+            logprobs=tuple(self.found),
             string_floors=tuple(self.string_floors),
             length_weights=tuple(self.lengths) if self.lengths_known else None,
         )
