@@ -156,8 +156,7 @@ def two_level_batch(
     """
     for alpha, theta, _ in components:
         _check_alpha(alpha)
-        if not 1e-3 <= theta <= 1e3:
-            raise InputError(f"theta is {theta}: a number from 0.001 to 1000")
+        _check_theta(theta)
     floors = [_cut(np.asarray(row[0], dtype=float)) for row in evidence]
     p, q, floor, lengths, alphas, unseen, unseen_lengths = [], [], [], [], [], [], []
     for (_, _, unpriced), own in zip(evidence, floors, strict=True):
@@ -278,6 +277,11 @@ def _same_length(array: Floats, floors: Floats, name: str) -> None:
 def _check_alpha(alpha: float) -> None:
     if not 1e-3 <= alpha <= 1e3:
         raise InputError(f"alpha is {alpha}: a number from 0.001 to 1000")
+
+
+def _check_theta(theta: float) -> None:
+    if not 1e-3 <= theta <= 1e3:
+        raise InputError(f"theta is {theta}: a number from 0.001 to 1000")
 
 
 def _joined(rows: Sequence[ArrayLike], name: str) -> tuple[NDArray[np.int64], Floats]:
