@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc, xlogy
 
-from semtropy.entropy import cdf, dirichlet_moments, moments, two_level_cdf, two_level_moments
+from semtropy.entropy import cdf, dirichlet_moments, law, moments, splitting, two_level_cdf, two_level_moments
+from semtropy.entropy import symmetric as symmetric_module
 from semtropy.entropy.distribution import Component, Mixture
 from semtropy.entropy.symmetric import symmetric
 from semtropy.errors import InputError
@@ -64,8 +65,8 @@ def test_three_meanings_by_a_fine_grid(point: float) -> None:
     weight = inside * b[..., 0] * b[..., 1] ** 0.5
     expected = (weight * (entropy(b) <= point)).sum() / weight.sum()
     powers = Component(1.0, np.array([1.0, 0.5, 0.0]), np.ones(3), np.array(floors), 0, 0.5)
-    law = Mixture((powers,), 0.0, 0.0, tolerance=1e-5, most_draws=1 << 15)
-    assert law.cdf([point])[0] == pytest.approx(expected, abs=1e-3)
+    mixture = Mixture((powers,), 0.0, 0.0, tolerance=1e-5, most_draws=1 << 15)
+    assert mixture.cdf([point])[0] == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def test_quantiles_invert_and_rise() -> None:
     assert quantiles == sorted(quantiles)
     np.testing.assert_allclose(law.cdf(quantiles), levels, atol=1e-5)
     assert law.quantile(0.02) == 0.0  # within the mass of the one meaning
-    assert law.quantile(1.0) == pytest.approx(np.log(10), abs=1e-3)
+    assert law.quantile(1.0) == pytest.approx(-0.3 * np.log(0.3) - 0.7 * np.log(0.7 / 9), abs=2e-3)
 
 
 def test_very_many_meanings_fall_back_and_say_so() -> None:
@@ -214,3 +215,17 @@ def test_bad_input() -> None:
         Mixture((component([0.1], 2, 0.5, 1.0),), 0.0, 1.0).quantile(1.5)
     with pytest.raises(InputError, match="weights"):
         Mixture((), 0.0, 1.0).cdf([0.5])
+
+
+@pytest.mark.parametrize("size", [3, 4, 12])
+def test_numpy_and_compiled_forms_agree(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if splitting._distribution is None:
+        pytest.skip("the compiled form was not built")
+    c, points = component([0.3, 0.1, 0.02], size, 0.2, 0.3), np.linspace(0.5, 2.0, 7)
+    compiled = Mixture((c,), 0.0, 1.0).cdf(points)
+    for module in (splitting, law, symmetric_module):
+        monkeypatch.setattr(module, "_distribution", None)
+    symmetric.cache_clear()
+    plain = Mixture((c,), 0.0, 1.0).cdf(points)
+    symmetric.cache_clear()
+    np.testing.assert_allclose(plain, compiled, atol=1e-9)

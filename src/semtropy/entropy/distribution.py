@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Component", "Mixture", "cdf", "two_level_cdf"]
 
 FEWEST = 128
+SECTIONS = 8  # of the support, as a start towards a quantile
 MOST = 1 << 18
 MOST_SEEN = MOST_DIMENSIONS - 4
 SHARPEST = 1e-12  # a standard deviation below this drowns in the rounding of the entropy itself
@@ -66,9 +67,11 @@ class Component:
 class _Point:
     """All mass at 0: one meaning."""
 
+    def whole(self, points: Floats) -> Floats:
+        return (points >= 0).astype(float)
+
     def halves(self, points: Floats) -> tuple[Floats, Floats]:
-        step = (points >= 0).astype(float)
-        return step, step
+        return self.whole(points), self.whole(points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +91,17 @@ class _Matched:
         return _Matched(*c.support(), float(found.mean[0]), float(found.variance[0]))
 
     def halves(self, points: Floats) -> tuple[Floats, Floats]:
+        return self.whole(points), self.whole(points)
+
+    def whole(self, points: Floats) -> Floats:
         width = self.high - self.low
         share, spread = (self.mean - self.low) / width, self.variance / width**2
         if not 0 < share < 1 or spread < 1e-12:
-            law = ndtr((points - self.mean) / np.sqrt(max(self.variance, 1e-300)))
-        else:
-            total = max(share * (1 - share) / spread - 1, 1e-3)
-            law = betainc(share * total, (1 - share) * total, np.clip((points - self.low) / width, 0, 1))
-        return law, law
+            normal: Floats = ndtr((points - self.mean) / np.sqrt(max(self.variance, 1e-300)))
+            return normal
+        total = max(share * (1 - share) / spread - 1, 1e-3)
+        beta: Floats = betainc(share * total, (1 - share) * total, np.clip((points - self.low) / width, 0, 1))
+        return beta
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +110,14 @@ class _Drawn:
 
     parts: Pieces
 
+    def whole(self, points: Floats) -> Floats:
+        return self.parts.sums(points, slice(None))
+
     def halves(self, points: Floats) -> tuple[Floats, Floats]:
         weight = self.parts.weight
         n = len(weight)
         if n == 1:
-            law = self.parts.sums(points, slice(0, 1))
-            return law, law
+            return self.whole(points), self.whole(points)
         first, second = self.parts.sums(points, slice(0, n // 2)), self.parts.sums(points, slice(n // 2, n))
         share = float(weight[: n // 2].sum())
         return first / share, second / (1 - share)
@@ -145,6 +153,15 @@ def _power_of_two(x: float) -> int:
     return max(FEWEST, 1 << max(0, int(np.ceil(np.log2(max(x, 1.0))))))
 
 
+@dataclass(slots=True)
+class _Refined:
+    """How far a mixture has been worked out."""
+
+    draws: int
+    laws: list[_Law]
+    error: float
+
+
 @dataclass(frozen=True)
 class Mixture:
     """The distribution of the entropy under a mixture of components, to `tolerance` in probability.
@@ -161,7 +178,7 @@ class Mixture:
     mean: float
     variance: float
     tolerance: float = 1e-4
-    most_draws: int = 1 << 15
+    most_draws: int = 1 << 13
 
     @cached_property
     def _kept(self) -> tuple[tuple[Component, ...], Floats]:
@@ -175,51 +192,49 @@ class Mixture:
         return kept, weights[matter] / weights[matter].sum()
 
     @cached_property
-    def _state(self) -> dict[str, object]:
-        return {}
-
-    @cached_property
     def _support(self) -> tuple[float, float]:
         ends = [c.support() for c in self._kept[0]]
         return min(a for a, _ in ends), max(b for _, b in ends)
 
-    def _at(self, draws: int) -> list[_Law]:
-        """The laws from so many draws in all, the last ones made kept."""
-        if self._state.get("draws") != draws:
-            kept, weights = self._kept
-            self._state["laws"] = _laws(kept, [_power_of_two(draws * w) for w in weights])
-            self._state["draws"] = draws
-        return self._state["laws"]  # type: ignore[return-value]
+    @cached_property
+    def _refined(self) -> _Refined:
+        fewest = min(self.most_draws, 1 << (11 if max(c.floors.size for c in self._kept[0]) == 1 else 13))
+        return _Refined(fewest, self._laws(fewest), 0.0)
 
-    def _evaluate(self, points: Floats) -> Floats:
-        """The mean of the two halves, refined until they agree."""
-        weights = self._kept[1]
-        draws = int(
-            self._state.get("draws", min(self.most_draws, _power_of_two(0.4 / self.tolerance), 1 << 14))
-        )  # type: ignore[call-overload]
+    def _laws(self, draws: int) -> list[_Law]:
+        """A law for each component, from so many draws in all."""
+        kept, weights = self._kept
+        return _laws(kept, [_power_of_two(draws * w) for w in weights])
+
+    def _whole(self, points: Floats) -> Floats:
+        """The distribution function from the draws there are."""
+        laws = zip(self._refined.laws, self._kept[1], strict=True)
+        return sum((weight * law.whole(points) for law, weight in laws), np.zeros(points.size))
+
+    def _checked(self, points: Floats) -> Floats:
+        """The distribution function with as many draws as make their two halves agree."""
+        now = self._refined
         while True:
             first, second = np.zeros(points.size), np.zeros(points.size)
-            for law, weight in zip(self._at(draws), weights, strict=True):
+            for law, weight in zip(now.laws, self._kept[1], strict=True):
                 one, two = law.halves(points)
                 first, second = first + weight * one, second + weight * two
-            error = float(np.abs(first - second).max(initial=0.0)) / 2
-            if error <= self.tolerance or draws >= self.most_draws:
-                self._state["error"] = max(
-                    error, self._state.get("error", 0.0) if error > self.tolerance else 0.0
-                )  # type: ignore[call-overload]
+            now.error = float(np.abs(first - second).max(initial=0.0)) / 2
+            if now.error <= self.tolerance or now.draws >= self.most_draws:
                 result: Floats = np.clip((first + second) / 2, 0, 1)
                 return result
-            draws *= 2
+            now.draws *= 4 if now.error > 2 * self.tolerance else 2
+            now.laws = self._laws(now.draws)
 
     @property
     def exact(self) -> bool:
         """False where some component had to be approximated by its mean and variance."""
-        return not any(isinstance(law, _Matched) for law in self._at(int(self._state.get("draws", FEWEST))))  # type: ignore[call-overload]
+        return not any(isinstance(law, _Matched) for law in self._refined.laws)
 
     @property
     def error(self) -> float:
-        """How far the two halves of the draws were apart, at worst, where last asked."""
-        return float(self._state.get("error", 0.0))  # type: ignore[arg-type]
+        """Half the distance of the two halves of the draws, at worst, where the function was last asked for."""
+        return self._refined.error
 
     def cdf(self, points: Sequence[float] | Floats) -> Floats:
         """P(entropy <= point) for each point."""
@@ -231,29 +246,35 @@ class Mixture:
         result = (flat >= high).astype(float)
         inside = (flat >= low) & (flat < high)
         if inside.any():
-            result[inside] = self._evaluate(flat[inside])
+            result[inside] = self._checked(flat[inside])
         return result.reshape(x.shape)
 
     def quantile(self, level: float) -> float:
-        """The smallest entropy whose `cdf` reaches `level`, to 1e-7."""
+        """The smallest entropy whose `cdf` reaches `level`, to a relative 1e-6."""
         if not 0 <= level <= 1:
             raise InputError(f"level is {level}: a probability from 0 to 1")
         low, high = self._support
-        if level == 0 or low == high or self._evaluate(np.array([low]))[0] >= level:
+        if level == 0 or low == high or self._whole(np.array([low]))[0] >= level:
             return low
-        below, above = 0.0 - level, 1.0 - level
-        for step in range(80):
-            if high - low <= 1e-7 * max(high, 1e-5):
+        inner = np.linspace(low, high, SECTIONS + 1)[1:-1]
+        known = np.concatenate([[0.0], self._whole(inner), [1.0]]) - level
+        ends = np.array([low, *inner, high])
+        first = int((known >= 0).argmax())
+        return self._between(level, ends[first - 1 : first + 1], known[first - 1 : first + 1])
+
+    def _between(self, level: float, ends: Floats, excess: Floats) -> float:
+        """False position with its usual mend (a stale end counts half), every third step a plain halving."""
+        (low, high), (below, above) = ends.tolist(), excess.tolist()
+        for step in range(1, 100):
+            if high - low <= 1e-6 * max(high, 1e-6):
                 break
-            guess = low - below * (high - low) / (above - below) if step % 3 else (low + high) / 2
-            value = float(self._evaluate(np.array([guess]))[0]) - level
+            guess = (low + high) / 2 if step % 3 == 0 else low - below * (high - low) / (above - below)
+            value = float(self._whole(np.array([guess]))[0]) - level
             if value >= 0:
-                high, above = guess, value
+                high, above, below = guess, value, below / 2
             else:
-                low, below = guess, value
-            if value == 0:
-                break
-        return high
+                low, below, above = guess, value, above / 2
+        return float(high)
 
 
 def cdf(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cells", "Pieces", "Stretched", "pieces"]
 
-ROWS = 20  # totals for which a lower split is tabulated
+ROWS = 10  # totals for which a lower split is tabulated
 CELLS = 32
 TINY = 1e-14
 COARSE, FINE = 1024, 8192  # lattice points for the tables of unseen meanings
@@ -107,6 +107,13 @@ class _Draws:
 
     def take(self, factor: Factor, table: Table, u: Floats) -> Floats:
         """Draw the factor's share of what is left; returns the log of it."""
+        if _distribution is not None:
+            taken, own = np.empty(u.size), (factor.p, factor.q, factor.floor)
+            _distribution.take(
+                *(own, table.log_rest, table.z, table.slope, np.ascontiguousarray(u)),
+                *(self.log_rest, self.entropy, self.log_weight, taken),
+            )
+            return taken
         z, log_slope = table.draw(u, self.log_rest)
         log_y, log_left = self.log_rest - np.logaddexp(0, -z), self.log_rest - np.logaddexp(0, z)
         self.log_weight += log_slope + factor.log(log_y) + log_y + log_left - self.log_rest
@@ -208,16 +215,15 @@ def _laid_out(state: _Draws, first: Factor, last: Factor, table: Table, cells: i
     edges = np.concatenate([[TINY], expit(np.linspace(-16, 16, cells - 1)), [1 - TINY]])
     u = np.empty(2 * cells + 1)
     u[::2], u[1::2] = edges, (edges[1:] + edges[:-1]) / 2
-    n, rest = state.log_rest.size, state.log_rest[:, None]
-    z, log_slope = table.draw(np.tile(u, n), np.repeat(state.log_rest, u.size))
-    z, log_slope = z.reshape(n, -1), log_slope.reshape(n, -1)
-    log_y, log_left = rest - np.logaddexp(0, -z), rest - np.logaddexp(0, z)
-    log_weight = log_slope + last.log(log_y) + first.log(log_left) + log_y + log_left - rest
-    log_weight += state.log_weight[:, None]
-    weight = np.exp(log_weight - log_weight.max())
-    entropy = entropy_share(last.floor + np.exp(log_y)) + entropy_share(first.floor + np.exp(log_left))
-    entropy += state.entropy[:, None]
+    n = state.log_rest.size
+    spread = _Draws(*(np.repeat(a, u.size) for a in (state.log_rest, state.entropy, state.log_weight)))
+    spread.take(last, table, np.tile(u, n))
+    log_weight = spread.log_weight + first.log(spread.log_rest)
+    weight = np.exp(log_weight - log_weight.max()).reshape(n, -1)
+    entropy = spread.entropy + entropy_share(first.floor + np.exp(spread.log_rest))
+    entropy = entropy.reshape(n, -1)
     mass = np.diff(edges) * (weight[:, :-2:2] + 4 * weight[:, 1::2] + weight[:, 2::2])
     start, middle, end = entropy[:, :-2:2], entropy[:, 1::2], entropy[:, 2::2]
     bow = 2 * (2 * middle - start - end)
-    return Cells(start, end - start + bow, np.where(np.abs(bow) < 1e-300, 1e-300, bow), mass / mass.sum())
+    flat = np.where(np.abs(bow) < 1e-300, 1e-300, bow)
+    return Cells(np.ascontiguousarray(start), end - start + bow, flat, mass / mass.sum())

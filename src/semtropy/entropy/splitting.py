@@ -6,7 +6,7 @@ before it takes of the rest, and so on. The share y / rest has the density (in z
 
     f_j(y) V_{j-1}(rest - y) y (rest - y) / rest,     V_j(rest) = its integral over y,  V_1 = f_1,
 
-so that V is built from the bottom up once, as a spline of log V in log rest, with Gauss-Legendre panels laid around the
+so that V is built from the bottom up once, as a cubic in log rest, with Gauss-Legendre panels laid around the
 mode and around the places where a floor bends the density. A share is drawn through a table of z against
 the logit of the cumulative probability: both tails of that function are straight lines, however small q is.
 
@@ -21,24 +21,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 from scipy.special import xlogy
+
+try:
+    from . import _distribution  # type: ignore[attr-defined]
+except ImportError:  # no compiler when semtropy was installed
+    _distribution = None
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Factor", "Splits", "Table", "entropy_share"]
+__all__ = ["Curve", "Factor", "Splits", "Table", "entropy_share"]
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(5)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
 SMALLEST = -690.0  # log of the least total that is told from 0
 STEEPEST = 2.5  # a slope over the secant; a rising cubic needs no more than 3
 FAR = 700.0  # as far as shares go, in z
-DROP = 36.0  # what lies this far below the peak, as a logarithm, is left out
-STEPS = np.array([0, 0.5, 1, 1.6, 2.3, 3.2, 4.5, 6.5, 10, 16, 26, 45, 80, 150, 300, 700, 1500])
-AROUND = np.array([0, 0.7, 1.5, 2.5, 4, 6, 9, 14, 24, 45, 90])
+DROP = 30.0  # what lies this far below the peak, as a logarithm, is left out
+STEPS = np.array([0, 0.6, 1.2, 2, 3, 4.5, 7, 12, 22, 45, 110, 300, 1000.0])
+AROUND = np.array([0, 1, 2.2, 4, 8, 20, 60.0])
 BENDS = np.concatenate([-AROUND[:0:-1], AROUND])
+START = np.sinh(np.linspace(-np.arcsinh(FAR), np.arcsinh(FAR), 41))
+GOLDEN, GOLDEN_STEPS, HALVINGS = (np.sqrt(5) - 1) / 2, 16, 10
 LOGITS = np.linspace(-16, 16, 65)
 STEP = LOGITS[1] - LOGITS[0]
 
@@ -65,7 +71,42 @@ def entropy_share(x: Floats) -> Floats:
     return np.asarray(-xlogy(x, x), dtype=np.float64)
 
 
-LogDensity = Callable[["Floats"], "Floats"]
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """log V: a factor's own logarithm, plus a cubic in log rest through points, straight beyond them."""
+
+    base: Factor
+    x: Floats
+    y: Floats
+    slope: Floats
+
+    @staticmethod
+    def alone(factor: Factor) -> Curve:
+        none = np.zeros(2)
+        return Curve(factor, np.array([0.0, 1.0]), none, none)
+
+    @staticmethod
+    def through(base: Factor, x: Floats, log_v: Floats) -> Curve:
+        y = log_v - base.log(x)
+        secant, w = np.diff(y) / np.diff(x), np.diff(x)
+        inner = (secant[:-1] * w[1:] + secant[1:] * w[:-1]) / (w[1:] + w[:-1])
+        return Curve(base, x, y, np.concatenate([secant[:1], inner, secant[-1:]]))
+
+    def log(self, log_rest: Floats) -> Floats:
+        at = np.clip(log_rest, self.x[0], self.x[-1])
+        i = np.clip(np.searchsorted(self.x, at, side="right") - 1, 0, self.x.size - 2)
+        w = self.x[i + 1] - self.x[i]
+        s, d0, d1, f0, f1 = (
+            (at - self.x[i]) / w,
+            self.slope[i] * w,
+            self.slope[i + 1] * w,
+            self.y[i],
+            self.y[i + 1],
+        )
+        inside = f0 + s * (d0 + s * (3 * (f1 - f0) - 2 * d0 - d1 + s * (2 * (f0 - f1) + d0 + d1)))
+        beyond = (log_rest - at) * np.where(log_rest < at, self.slope[0], self.slope[-1])
+        result: Floats = inside + beyond + self.base.log(log_rest)
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +147,8 @@ class Table:
 
 def _bisect(inside: Callable[[Floats], NDArray[np.bool_]], rows: int) -> Floats:
     """The largest distance, up to FAR, that is still inside, for each row."""
-    low, high = np.full(rows, -14.0), np.full(rows, np.log(2 * FAR))
-    for _ in range(24):
+    low, high = np.full(rows, -9.0), np.full(rows, np.log(2 * FAR))
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         yes = inside(np.exp(middle))
         low, high = np.where(yes, middle, low), np.where(yes, high, middle)
@@ -119,22 +160,21 @@ class _Split:
     """The density in z of one meaning's share of each total."""
 
     factor: Factor
-    below: LogDensity
+    below: Curve
     log_rest: Floats
     bends: tuple[float, ...]  # logs of the floors below
 
     def log_density(self, z: Floats) -> Floats:
         rest = self.log_rest.reshape(-1, *(1,) * (z.ndim - 1))
         log_y, log_left = rest - np.logaddexp(0, -z), rest - np.logaddexp(0, z)
-        return self.factor.log(log_y) + log_y + self.below(log_left) + log_left - rest
+        return self.factor.log(log_y) + log_y + self.below.log(log_left) + log_left - rest
 
     def _peak(self) -> tuple[Floats, Floats]:
-        start = np.sinh(np.linspace(-np.arcsinh(FAR), np.arcsinh(FAR), 61))
-        grid = np.broadcast_to(start, (self.log_rest.size, start.size))
-        best = np.clip(self.log_density(grid).argmax(axis=1), 1, start.size - 2)
-        low, high, golden = start[best - 1], start[best + 1], (np.sqrt(5) - 1) / 2
-        for _ in range(34):
-            a, b = high - golden * (high - low), low + golden * (high - low)
+        grid = np.broadcast_to(START, (self.log_rest.size, START.size))
+        best = np.clip(self.log_density(grid).argmax(axis=1), 1, START.size - 2)
+        low, high = START[best - 1], START[best + 1]
+        for _ in range(GOLDEN_STEPS):
+            a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
             left = self.log_density(a) > self.log_density(b)
             low, high = np.where(left, low, a), np.where(left, b, high)
         peak = (low + high) / 2
@@ -169,10 +209,25 @@ class _Split:
         right = np.concatenate([np.cumsum(mass[:, ::-1], axis=1)[:, ::-1], zero], axis=1)
         return edges, left / total[:, None], right / total[:, None], np.log(total) + top
 
+    def _compiled(self, tabled: bool) -> tuple[Floats, Floats, Floats]:
+        """log V, z and its slopes by the compiled form."""
+        rows = self.log_rest.size
+        log_v, shape = np.empty(rows), (rows if tabled else 0, LOGITS.size)
+        z, slope = np.empty(shape), np.empty(shape)
+        own, base, below = self.factor, self.below.base, self.below
+        _distribution.split(
+            *((own.p, own.q, own.floor), (base.p, base.q, base.floor), below.x, below.y, below.slope),
+            *(self.log_rest, np.array(self.bends), log_v, z, slope),
+        )
+        return log_v, z, slope
+
     def log_integral(self) -> Floats:
-        return self.solve()[3]
+        return self.solve()[3] if _distribution is None else self._compiled(tabled=False)[0]
 
     def table(self) -> Table:
+        if _distribution is not None:
+            _, z, slope = self._compiled(tabled=True)
+            return Table(self.log_rest, z, slope)
         edges, left, right, log_v = self.solve()
         density = np.exp(self.log_density(edges) - log_v[:, None])
         rows = self.log_rest.size
@@ -211,16 +266,17 @@ class Splits:
     """A product density: its factors, and log V of the first 1, 2, ... of them."""
 
     factors: tuple[Factor, ...]
-    log_v: tuple[LogDensity, ...]
+    log_v: tuple[Curve, ...]
 
     @staticmethod
     def of(factors: Sequence[Factor], log_room: float, levels: int) -> Splits:
         """With V for the first `levels` factors."""
-        splits = Splits(tuple(factors), (factors[0].log,))
+        splits = Splits(tuple(factors), (Curve.alone(factors[0]),))
         for j in range(1, levels):
             at = _grid([f.floor for f in factors[: j + 1]], log_room)
-            spline = CubicSpline(at, splits.split(factors[j], j, at).log_integral())
-            splits = Splits(splits.factors, (*splits.log_v, _straight_below(spline)))
+            together = Factor(sum(f.p for f in factors[: j + 1]), 1.0, sum(f.floor for f in factors[: j + 1]))
+            curve = Curve.through(together, at, splits.split(factors[j], j, at).log_integral())
+            splits = Splits(splits.factors, (*splits.log_v, curve))
         return splits
 
     def split(self, factor: Factor, below: int, log_rest: Floats) -> _Split:
@@ -230,31 +286,20 @@ class Splits:
         return _Split(factor, self.log_v[below - 1], log_rest, tuple(np.log(few)))
 
 
-def _straight_below(spline: CubicSpline) -> LogDensity:
-    first = float(spline.x[0])
-    value, slope = float(spline(first)), float(spline(first, 1))
-
-    def log_v(log_rest: Floats) -> Floats:
-        inside: Floats = spline(np.maximum(log_rest, first))
-        return np.where(log_rest < first, value + slope * (log_rest - first), inside)
-
-    return log_v
-
-
 def _grid(floors: Sequence[float], log_room: float) -> Floats:
     """Logs of totals up to the room, dense where a floor bends V."""
-    near = np.concatenate([np.arange(0, 4, 0.25), np.arange(4, 12, 1.0), np.geomspace(12, 690, 14)])
+    near = np.array([0, 0.6, 1.4, 2.5, 4, 7, 14, 35, 100, 350.0])
     scales = [log_room, *(np.log(f) for f in floors if f > 0)]
     places = np.concatenate([s + sign * near for s in scales for sign in (-1, 1)])
-    places = np.sort(places[(places > SMALLEST) & (places < log_room)])
+    places = np.sort(places[(places > SMALLEST) & (places < log_room - 0.3)])
     kept = [places[0]]
     for x in places[1:]:
-        if x - kept[-1] > 0.2:
+        if x - kept[-1] > 0.5:
             kept.append(x)
-    return np.array([*(x for x in kept if log_room - x > 0.1), log_room])
+    return np.array([*kept, log_room])
 
 
 def single_table(factor: Factor, other: Factor) -> Table:
     """How `factor` shares a total of 1 with `other`."""
     bends = (np.log(other.floor),) if other.floor > 0 else ()
-    return _Split(factor, other.log, np.zeros(1), bends).table()
+    return _Split(factor, Curve.alone(other), np.zeros(1), bends).table()
