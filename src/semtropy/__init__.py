@@ -6,19 +6,38 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .check import acheck, astream, check, stream
     from .errors import SemtropyError
     from .nouns import Belief, Beliefs, Estimator, Evidence, Judge, Model, Partition, Sample
+    from .recording import Recording, read_recording, write_recording
+    from .score import score
+    from .stopping import Budget, Decided, FixedSamples, Reason, VarianceBelow
+    from .verdict import Verdict
 
 __all__ = [
     "Belief",
     "Beliefs",
+    "Budget",
+    "Decided",
     "Estimator",
     "Evidence",
+    "FixedSamples",
     "Judge",
     "Model",
     "Partition",
+    "Reason",
+    "Recording",
     "Sample",
     "SemtropyError",
+    "VarianceBelow",
+    "Verdict",
+    "acheck",
+    "astream",
+    "check",
+    "read_recording",
+    "score",
+    "stream",
+    "write_recording",
 ]
 __version__ = "0.1.0"
 
@@ -26,13 +45,27 @@ __version__ = "0.1.0"
 _HOME = {
     "Belief": "nouns",
     "Beliefs": "nouns",
+    "Budget": "stopping",
+    "Decided": "stopping",
     "Estimator": "nouns",
     "Evidence": "nouns",
+    "FixedSamples": "stopping",
     "Judge": "nouns",
     "Model": "nouns",
     "Partition": "nouns",
+    "Reason": "stopping",
+    "Recording": "recording",
     "Sample": "nouns",
     "SemtropyError": "errors",
+    "VarianceBelow": "stopping",
+    "Verdict": "verdict",
+    "acheck": "check",
+    "astream": "check",
+    "check": "check",
+    "read_recording": "recording",
+    "score": "score",
+    "stream": "check",
+    "write_recording": "recording",
 }
 
 

@@ -3,20 +3,40 @@
 SemtropyError
 ├── InputError (also a ValueError)      what was handed in cannot be right
 │   └── RecordingError                  a recording is wrong: names file, line and field
+├── StoreError                          a recording folder cannot be written: locked, full, or another run's
 ├── ConvergenceError                    an integral did not reach its tolerance
 ├── MissingExtra (also an ImportError)  a part needs a package that is not installed: names it
-└── ModelError                          a model could not answer (its kinds live below it)
+└── ModelError                          a model could not answer
+    ├── BadKey                          the endpoint refused the key
+    ├── UnknownModel                    no model of that name there
+    ├── PromptTooLong                   the prompt does not fit the model's context
+    ├── RateLimited                     still refused after the retries allowed
+    ├── ModelTimeout                    no reply in the time allowed
+    ├── BadReply                        a reply that is not what the protocol promises
+    ├── NoAnswer                        the model returned nothing at all
+    └── WeightsError                    model weights could not be fetched, or are not what they should be
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 __all__ = [
+    "BadKey",
+    "BadReply",
     "ConvergenceError",
     "InputError",
     "MissingExtra",
     "ModelError",
+    "ModelTimeout",
+    "NoAnswer",
+    "PromptTooLong",
+    "RateLimited",
     "RecordingError",
     "SemtropyError",
+    "StoreError",
+    "UnknownModel",
+    "WeightsError",
 ]
 
 
@@ -44,6 +64,10 @@ class RecordingError(InputError):
         super().__init__(f"{where}: {message}" if where else message)
 
 
+class StoreError(SemtropyError):
+    """A recording folder cannot be written: another writer holds it, the disk is full, or it is another run's."""
+
+
 class ConvergenceError(SemtropyError):
     """An integral did not reach its tolerance with the nodes allowed."""
 
@@ -59,6 +83,42 @@ class MissingExtra(SemtropyError, ImportError):
         self.package, self.extra = package, extra
         super().__init__(f"this needs the package {package}: pip install 'semtropy[{extra}]'")
 
+    def __reduce__(self) -> tuple[partial[MissingExtra], tuple[str]]:
+        # Errors cross processes; the default way would call the class with the whole message.
+        return partial(MissingExtra, extra=self.extra), (self.package,)
+
 
 class ModelError(SemtropyError):
     """A model could not answer."""
+
+
+class BadKey(ModelError):
+    """The endpoint refused the key, or wants one."""
+
+
+class UnknownModel(ModelError):
+    """The endpoint, or this machine, has no model of that name."""
+
+
+class PromptTooLong(ModelError):
+    """The prompt does not fit the model's context."""
+
+
+class RateLimited(ModelError):
+    """The endpoint still refused for load or quota after the retries allowed."""
+
+
+class ModelTimeout(ModelError):
+    """No reply in the time allowed."""
+
+
+class BadReply(ModelError):
+    """A reply that is not what the protocol promises."""
+
+
+class NoAnswer(ModelError):
+    """The model returned nothing at all."""
+
+
+class WeightsError(ModelError):
+    """Model weights could not be fetched, or are not what they should be."""

@@ -24,9 +24,11 @@ __all__ = [
     "Distribution",
     "Estimator",
     "Evidence",
+    "Grader",
     "Judge",
     "Model",
     "Partition",
+    "Question",
     "Sample",
 ]
 
@@ -106,11 +108,12 @@ class Evidence:
     floors          summed probability of its distinct sequences: the meaning is at least this probable
     distinct        how many distinct sequences of known probability that is
     unpriced        draws whose probability is not known; they add no floor
+    logprobs        log-probabilities of those sequences, in the order they were found
     string_floors   the paper's floors: one probability a string (that of its first draw)
     length_weights  the same sum over strings of exp(mean token log-probability), None where unknown
 
-    Only `counts` must be given. Without more, floors are 0, a positive floor is one sequence, and the draws of
-    a meaning without any known sequence are unpriced.
+    Only `counts` must be given. Without more, floors are 0, a positive floor is one sequence, several sequences share
+    their floor evenly, and the draws of a meaning without any known sequence are unpriced.
 
     >>> Evidence(counts=(2, 1), floors=(0.5, 0.0)).unpriced
     (0, 1)
@@ -120,6 +123,7 @@ class Evidence:
     floors: tuple[float, ...] = ()
     distinct: tuple[int, ...] = ()
     unpriced: tuple[int, ...] = ()
+    logprobs: tuple[tuple[float, ...], ...] = ()
     string_floors: tuple[float, ...] = ()
     length_weights: tuple[float, ...] | None = None
 
@@ -138,9 +142,12 @@ class Evidence:
                 "unpriced",
                 tuple(0 if d else c for c, d in zip(self.counts, self.distinct, strict=False)),
             )
+        if not self.logprobs:
+            shares = zip(self.floors, self.distinct, strict=False)
+            fill(self, "logprobs", tuple((math.log(f / d),) * d if f > 0 and d else () for f, d in shares))
         if not self.string_floors:
             fill(self, "string_floors", self.floors)
-        for name in ("floors", "distinct", "unpriced", "string_floors", "length_weights"):
+        for name in ("floors", "distinct", "unpriced", "logprobs", "string_floors", "length_weights"):
             values = getattr(self, name)
             if values is not None and len(values) != m:
                 raise InputError(f"{name} has {len(values)} entries for {m} meanings: one a meaning")
@@ -165,7 +172,8 @@ class Evidence:
             raise InputError(f"{len(samples)} samples but {len(partition.meanings)} meanings: one a sample")
         m = partition.size
         floors, strings, lengths = [0.0] * m, [0.0] * m, [0.0] * m
-        distinct, unpriced = [0] * m, [0] * m
+        unpriced = [0] * m
+        found: list[list[float]] = [[] for _ in range(m)]
         seen: set[object] = set()
         seen_strings: set[str] = set()
         lengths_known = True
@@ -189,13 +197,14 @@ class Evidence:
             sequence = sample.tokens if sample.tokens is not None else (sample.text, logprob)
             if sequence not in seen:
                 seen.add(sequence)
-                distinct[meaning] += 1
+                found[meaning].append(logprob)
                 floors[meaning] += probability
         return cls(
             counts=partition.counts,
             floors=tuple(floors),
-            distinct=tuple(distinct),
+            distinct=tuple(len(own) for own in found),
             unpriced=tuple(unpriced),
+            logprobs=tuple(tuple(own) for own in found),
             string_floors=tuple(strings),
             length_weights=tuple(lengths) if lengths_known else None,
         )
@@ -280,3 +289,20 @@ class Judge(Protocol):
     """Does `a` entail `b` as an answer to the question? A probability for each (question, a, b)."""
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A dataset row: what is asked, what it is asked about, and the answers that count as right."""
+
+    id: str
+    text: str
+    context: str | None = None
+    references: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Grader(Protocol):
+    """Is the answer right? None where it cannot be told (no references)."""
+
+    def __call__(self, question: Question, answer: str) -> bool | None: ...

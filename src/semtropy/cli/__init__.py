@@ -5,15 +5,28 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..errors import SemtropyError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = ["main", "parser"]
 
 # Each module has `register(subparsers)`, which sets `run` on its parser; heavy imports wait until `run`.
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = (
+    "check",
+    "score",
+    "generate",
+    "evaluate",
+    "calibrate",
+    "recording",
+    "datasets",
+    "models",
+    "import_",
+)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -349,7 +349,8 @@ static void reference(const problem *pr, plan *pl) {
     pl->constant += pl->slope * (pr->room - middle);
 }
 
-typedef struct { double mean, variance, log_z, tail; } answer; /* tail: the last node's weight over the largest's */
+typedef struct { double mean, variance, log_z, tail, left; } answer;
+/* tail: the last node's weight over the largest's; left: what cancellation leaves of the largest weight */
 
 /* Trapezium rule on the upper half of the path, nodes 0, stride, ...; `power` is each node's unseen factor. */
 static answer along(const plan *pl, const place *at, const value *v, const cplx *power, const block *b, int stride) {
@@ -373,7 +374,7 @@ static answer along(const plan *pl, const place *at, const value *v, const cplx 
     }
     double shift = first / z;
     return (answer){reference_first.re + shift, square / z - shift * shift,
-                    log(z * pl->reach / pl->n * stride / PI), size / top};
+                    z > 0 ? log(z * pl->reach / pl->n * stride / PI) : -1e308, size / top, z / top};
 }
 
 typedef struct { double mean, variance; } miss;
@@ -387,7 +388,8 @@ static void widen(miss *worst, answer rough, answer fine) {
 typedef struct { double *mean, *variance, *log_z; } results;
 
 /* Every support size of the group from the gathered nodes; the misses of rules with half the nodes. */
-static int read_off(workspace *w, const problem *pr, const plan *pl, results out, miss *path, miss *inner, double *tail) {
+static int read_off(workspace *w, const problem *pr, const plan *pl, results out, miss *path, miss *inner, double *tail,
+                    double *left) {
     cplx *power = malloc((size_t)pl->n * sizeof(cplx));
     if (!power) return -1;
     double log_sigma = log(pl->sigma);
@@ -401,6 +403,7 @@ static int read_off(workspace *w, const problem *pr, const plan *pl, results out
         widen(path, along(pl, w->at, w->full, power, unseen, 2), fine);
         widen(inner, along(pl, w->at, w->half, power, unseen, 1), fine);
         if (fine.tail > *tail) *tail = fine.tail;
+        if (fine.left < *left) *left = fine.left;
         out.mean[k] = fine.mean + pl->constant;
         out.variance[k] = fine.variance;
         out.log_z[k] = fine.log_z + pl->log_scale - mass * log_sigma;
@@ -438,8 +441,12 @@ static int one_group(workspace *w, const problem *pr, double tolerance, results 
     if (reserve_path(w, pl.n) || gather(w, pr, &pl, 0, 1)) return -1;
     for (;;) {
         miss path = {0, 0}, inner = {0, 0};
-        double tail = 0;
-        if (read_off(w, pr, &pl, out, &path, &inner, &tail)) return -1;
+        double tail = 0, left = 1;
+        if (read_off(w, pr, &pl, out, &path, &inner, &tail, &left)) return -1;
+        if (left < 1e-11 && pl.n > FIRST_PATH) { /* rounding is all there is: a density with no mass where it must be */
+            *error = 1;
+            return 0;
+        }
         if (pl.reach < PI && tail > 1e-13) { /* the path was cut off too early */
             pl.reach = 1.5 * pl.reach < PI ? 1.5 * pl.reach : PI;
             if (gather(w, pr, &pl, 0, 1)) return -1;

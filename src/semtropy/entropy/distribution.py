@@ -17,9 +17,9 @@ from scipy.special import betainc, ndtr
 
 from ..errors import ConvergenceError, InputError
 from .contour import Problems, exact_room, solve
+from .inputs import check_alpha, clean_floors, vector, whole_counts
 from .lattice import MOST_DIMENSIONS
 from .law import Pieces, pieces
-from .posterior import _check_alpha, _check_theta, _counts, _floors, _same_length, _vector
 from .splitting import Factor, entropy_share
 
 if TYPE_CHECKING:
@@ -291,9 +291,9 @@ def cdf(
     >>> cdf([1], [0.3], 7, [0.5, 1.0, 1.5]).round(4)
     array([0.0067, 0.1395, 0.8287])
     """
-    c, floor = _counts(counts), _floors(floors)
+    c, floor = whole_counts(counts), clean_floors(vector(floors, "floors"))
     _same_length(c, floor, "counts")
-    _check_alpha(alpha)
+    check_alpha(alpha)
     return _one(c + (alpha - 1.0), np.ones(c.size), floor, size, points, alpha, tolerance)
 
 
@@ -312,12 +312,18 @@ def two_level_cdf(
     >>> two_level_cdf([0.3], 7, [0.5, 1.0, 1.5], alpha=0.05, theta=0.1).round(4)
     array([0.172 , 0.7907, 0.9984])
     """
-    floor = _floors(floors)
-    u = np.zeros(floor.size) if unpriced is None else _counts(unpriced, least=0, name="unpriced")
+    floor = clean_floors(vector(floors, "floors"))
+    u = np.zeros(floor.size) if unpriced is None else whole_counts(unpriced, least=0, name="unpriced")
     _same_length(u, floor, "unpriced")
-    _check_alpha(alpha)
-    _check_theta(theta)
+    check_alpha(alpha)
+    if not 1e-3 <= theta <= 1e3:
+        raise InputError(f"theta is {theta}: a number from 0.001 to 1000")
     return _one(u + (alpha - theta), np.full(floor.size, theta), floor, size, points, alpha, tolerance)
+
+
+def _same_length(array: Floats, floors: Floats, name: str) -> None:
+    if array.size != floors.size:
+        raise InputError(f"{name} has {array.size} entries and floors {floors.size}: one a meaning each")
 
 
 def _one(
@@ -331,7 +337,7 @@ def _one(
         raise InputError(f"tolerance is {tolerance}: a number from 1e-7 to 1")
     component = Component(1.0, p, q, floors, int(size) - floors.size, alpha)
     mixture = Mixture((component,), 0.0, 0.0, tolerance, MOST)
-    result = mixture.cdf(_vector(points, "points"))
+    result = mixture.cdf(vector(points, "points"))
     if mixture.error > 100 * tolerance:
         raise ConvergenceError(
             f"the distribution reached {mixture.error:.1e} where {tolerance:.1e} was asked for"

@@ -6,13 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from .paper import PaperPrior
+from .prior import Prior
 
 if TYPE_CHECKING:
     from ..nouns import Estimator
 
-__all__ = ["NAMES", "load_estimator"]
+__all__ = ["NAMES", "PaperPrior", "Prior", "load_estimator"]
 
 _REGISTRY = {
+    "bayes": ("bayes", "Bayes"),
     "bayes-paper": ("paper", "BayesPaper"),
     "histogram": ("histogram", "Histogram"),
     "log-likelihood": ("log_likelihood", "LogLikelihood"),

@@ -1,9 +1,10 @@
 """`bayes-paper`: the paper's estimator and protocol.
 
-A Dirichlet(alpha) belief over K meanings cut off below by one probability a distinct string, mixed over K by how many
-meanings training questions had. Its integrals are exact here unless `method="importance"` asks for the paper's own draws.
-Three habits of the released code are kept, because the numbers depend on them: sizes are cut at 7, K is only conditioned
-on K >= the meanings seen, and floors that sum to 0.99 or more are scaled to 0.99.
+A Dirichlet(alpha) belief over K meanings cut off below by one probability a distinct string, mixed over K by
+how many meanings training questions had. Its integrals are exact here unless `method="importance"` asks for
+the paper's own draws. Three habits of the released code are kept, because the numbers depend on them: sizes
+are cut at 7, K is only conditioned on K >= the meanings seen, and floors that sum to 0.99 or more are scaled
+to 0.99.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ class BayesPaper:
     def __call__(self, evidence: Evidence) -> Belief:
         sizes, weights = self.prior.given(len(evidence.counts))
         floors = _scaled(evidence)
-        options: Any = {} if self.method == "exact" else {"method": self.method, "rng": self.rng, "draws": self.draws}
+        options: Any = (
+            {} if self.method == "exact" else {"method": self.method, "rng": self.rng, "draws": self.draws}
+        )
         found = moments(evidence.counts, floors, sizes, self.alpha, **options)
         mean, variance = mix(weights, found.mean, found.variance)
         powers = np.array(evidence.counts) + self.alpha - 1
@@ -95,7 +98,9 @@ class BayesPaper:
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         if self.method != "exact":
             beliefs = [self(e) for e in evidences]
-            return Beliefs(np.array([b.mean for b in beliefs]), np.array([b.variance for b in beliefs], dtype=float))
+            return Beliefs(
+                np.array([b.mean for b in beliefs]), np.array([b.variance for b in beliefs], dtype=float)
+            )
         given = [self.prior.given(len(e.counts)) for e in evidences]
         floors = [_scaled(e) for e in evidences]
         found = moments_batch(

@@ -32,7 +32,9 @@ class Rescaled:
 
     def _weights(self, evidence: Evidence) -> tuple[float, ...]:
         if any(evidence.unpriced) and not any(evidence.string_floors):
-            raise InputError(f"{self.name} needs log-probabilities, and no sample has one: use histogram or bayes")
+            raise InputError(
+                f"{self.name} needs log-probabilities, and no sample has one: use histogram or bayes"
+            )
         return evidence.string_floors
 
 
@@ -43,7 +45,9 @@ class RescaledLength:
 
     def __call__(self, evidence: Evidence) -> Belief:
         if evidence.length_weights is None:
-            raise InputError("rescaled-length needs token log-probabilities on every sample: use rescaled or bayes")
+            raise InputError(
+                "rescaled-length needs token log-probabilities on every sample: use rescaled or bayes"
+            )
         return Belief(plug_in(np.maximum(evidence.length_weights, LEAST_WEIGHT).tolist()))
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:

@@ -1,1 +1,20 @@
-"""."""
+"""Recordings: questions x samples x meanings x grades, the store of record of every study."""
+
+from .draws import Draws
+from .formats import Stream, open_recording, read_recording, read_rows, write_recording
+from .jsonlines import Writer
+from .schema import Answer, Header, Recording, Row
+
+__all__ = [
+    "Answer",
+    "Draws",
+    "Header",
+    "Recording",
+    "Row",
+    "Stream",
+    "Writer",
+    "open_recording",
+    "read_recording",
+    "read_rows",
+    "write_recording",
+]

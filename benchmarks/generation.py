@@ -1,0 +1,129 @@
+"""What generation adds to the time of the model, and how fast a large recording comes back.
+
+A model that answers at once shows what prompts, grades, seeds and the synced store cost a question; the same questions
+against a plain loop over the model give the ratio. A recording of 1,000 questions x 100 samples with tokens and
+log-probabilities is written through the store, and read back in a process of its own, so that its memory can be told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semtropy.nouns import Sample
+from semtropy.recording.store import Store
+from semtropy.recording.store_tools import export
+from semtropy.study.asking import Plan, seed_of
+from semtropy.study.datasets import load_dataset
+from semtropy.study.engines.local import LocalEngine
+from semtropy.study.generate import generate
+from semtropy.study.prompt import BriefPrompt
+
+QUESTIONS, SAMPLES = 1000, 100
+LIMIT_SECONDS, LIMIT_MEGABYTES = 2.0, 500.0
+READ = """
+import json, resource, sys, time
+from semtropy.recording import read_recording
+began, busy = time.perf_counter(), time.process_time()
+rows = len(read_recording(sys.argv[1]))
+spent = {"rows": rows, "seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - busy}
+spent["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps(spent))
+"""
+
+
+class Instant:
+    """Answers at once, from a hundred answers made beforehand."""
+
+    name = "instant"
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self._answers = [
+            Sample(f"answer {k % 9}", -1.5, tuple(rng.integers(0, 49152, 6).tolist()), (-0.25,) * 6)
+            for k in range(SAMPLES)
+        ]
+
+    def sample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: np.random.Generator | None = None
+    ) -> list[Sample]:
+        """The first `n` answers."""
+        return self._answers[:n]
+
+
+def overhead(folder: Path) -> dict[str, float]:
+    """Milliseconds a question, and as a share of a second of sampling."""
+    dataset = load_dataset("facts", limit=100)
+    plan = Plan(BriefPrompt(dataset.examples), samples=SAMPLES)
+    began = time.perf_counter()
+    generate(dataset, plan, LocalEngine(Instant), folder, model="instant")
+    spent = time.perf_counter() - began
+    return {"ms_a_question": 1e3 * spent / 100, "ms_of_it_a_sample": 1e3 * spent / 100 / SAMPLES}
+
+
+def made_up_row(index: int, rng: np.random.Generator) -> dict[str, Any]:
+    """A question with answers of two to eight tokens."""
+    samples = []
+    for _ in range(SAMPLES):
+        scores = np.round(-rng.exponential(1.0, int(rng.integers(2, 9))), 6).tolist()
+        tokens = rng.integers(0, 49152, len(scores)).tolist()
+        text = f"answer {int(rng.integers(30))}"
+        samples.append(
+            {"text": text, "logprob": math.fsum(scores), "tokens": tokens, "token_logprobs": scores}
+        )
+    answer = {"text": "answer 0", "logprob": -0.5, "correct": bool(index % 2)}
+    seeds = {"samples": seed_of(10, str(index), "samples")}
+    named = {
+        "id": str(index),
+        "index": index,
+        "question": "Who?",
+        "context": None,
+        "references": ["answer 0"],
+    }
+    return {**named, "answer": answer, "samples": samples, "seeds": seeds, "p_true": 0.5}
+
+
+def write(folder: Path) -> float:
+    """Seconds to commit the large recording, a question at a time, each synced to the disk."""
+    rng = np.random.default_rng(0)
+    rows = [made_up_row(index, rng) for index in range(QUESTIONS)]
+    header = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
+    began = time.perf_counter()
+    with Store(folder, identity={}, header=header) as store:
+        for row in rows:
+            store.commit([row])
+    return time.perf_counter() - began
+
+
+def read_back(path: Path) -> dict[str, float]:
+    """What a fresh process spends on reading it all; its own seconds count where others share the machine."""
+    done = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True)
+    measured: dict[str, float] = json.loads(done.stdout)
+    return measured
+
+
+def main() -> int:
+    """Print the figures; 1 when reading back misses its limits."""
+    missed = False
+    with tempfile.TemporaryDirectory() as place:
+        print("generation, over the model:", json.dumps(overhead(Path(place) / "run")))
+        folder, file = Path(place) / "large", Path(place) / "large.jsonl.gz"
+        print(f"store: {QUESTIONS} synced commits of {SAMPLES} samples in {write(folder):.2f} s")
+        export(folder, file)
+        for path in (folder, file):
+            found = read_back(path)
+            missed |= found["cpu_seconds"] > LIMIT_SECONDS or found["megabytes"] > LIMIT_MEGABYTES
+            print(f"read back {path.name}:", ", ".join(f"{key} {value:.2f}" for key, value in found.items()))
+    return int(missed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

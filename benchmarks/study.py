@@ -1,0 +1,134 @@
+"""How long a study takes, against the paper's importance sampler on the same cores and in the same run.
+
+A recording of 1,000 questions x 100 samples, every column there, is made up from a fixed seed: questions with few and
+many meanings, each meaning with several wordings, as the paper's own have. `--full` runs thirteen of them, a study of
+the paper's size.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semtropy.estimators import load_estimator
+from semtropy.estimators.paper import PaperPrior
+from semtropy.recording import Header, Row, read_recording, write_recording
+from semtropy.study.evaluate import ESTIMATORS, evaluate
+from semtropy.study.questions import Asked, in_order
+from semtropy.study.resampling import Plan, draw_order
+
+PROCESSES = min(2, len(os.sched_getaffinity(0)))
+QUESTIONS, SAMPLES, TRAIN = 1000, 100, 200
+# Of the paper's 800 x 10 x 5 estimates, how many are timed.
+TIMED = 300
+
+
+def make_question(place: int, rng: np.random.Generator) -> dict[str, Any]:
+    """One question: its meanings and wordings by power laws, log-probabilities exact by construction."""
+    certain = rng.random() < 0.35
+    meanings = 1 if certain else int(rng.integers(2, 60))
+    wordings = int(rng.integers(1, 4))
+    shares = np.arange(1, meanings + 1, dtype=float) ** -rng.uniform(0.5, 2.5)
+    inner = np.arange(1, wordings + 1, dtype=float) ** -1.5
+    joint = np.outer(shares / shares.sum(), inner / inner.sum())
+    picks = rng.choice(joint.size, size=SAMPLES, p=joint.ravel())
+    samples = []
+    for pick in picks.tolist():
+        meaning, wording = divmod(pick, wordings)
+        logprob = float(np.log(joint[meaning, wording]))
+        samples.append(
+            {
+                "text": f"answer {meaning} in wording {wording}",
+                "logprob": logprob,
+                "token_logprobs": [logprob / 4] * 4,
+                "meaning": meaning,
+            }
+        )
+    wrong = rng.random() < 0.1 + 0.7 * (1 - joint.sum(axis=1).max())
+    return {
+        "id": str(place),
+        "question": f"question {place}",
+        "references": [],
+        "answer": {"text": "answer 0", "logprob": float(np.log(joint[0, 0])), "correct": not wrong},
+        "samples": samples,
+        "p_true": float(rng.random()),
+    }
+
+
+def make_recording(folder: Path, name: str, questions: int, seed: int) -> Path:
+    """Write a made-up recording of that many questions."""
+    rng = np.random.default_rng(seed)
+    path = folder / f"{name}.jsonl.gz"
+    header = Header.make(model=name, dataset="made up", temperature=1.0, eos_included=True)
+    write_recording(path, header, (make_question(place, rng) for place in range(questions)))
+    return path
+
+
+def timed(paths: list[Path], names: list[str], train: int = TRAIN) -> float:
+    """Seconds for a whole study of those recordings."""
+    start = time.perf_counter()
+    evaluate(paths, estimators=names, train=train, processes=PROCESSES)
+    return time.perf_counter() - start
+
+
+def sampler_seconds(path: Path) -> float:
+    """Seconds the importance sampler needs for the paper's estimates (800 x 10 x 5), on all cores at best.
+
+    Timed on evidence spread over questions, draws and budgets as in the paper, one process, scaled up.
+    """
+    rows: list[Row] = in_order(read_recording(path))
+    prior = PaperPrior.fit(rows[:TRAIN])
+    rng = np.random.default_rng(0)
+    estimator = load_estimator("bayes-paper", prior=prior, method="importance", rng=rng)
+    evidences = []
+    for at in range(TIMED):
+        question = Asked.of(rows[TRAIN + (at * 7) % (QUESTIONS - TRAIN)])
+        path_along = list(question.draws.path(draw_order(question, Plan(), draw=at % 5)))
+        evidences.append(path_along[at % 10])
+    start = time.perf_counter()
+    estimator.batch(evidences)
+    each = (time.perf_counter() - start) / TIMED
+    return each * (QUESTIONS - TRAIN) * 10 * 5 / PROCESSES
+
+
+def peak_gigabytes() -> float:
+    """The largest this process and the largest a child has been, all of them at once at worst."""
+    own, child = (
+        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return (own + PROCESSES * child) / 1024**2
+
+
+def main() -> None:
+    """Print the times as a small table."""
+    full = "--full" in sys.argv
+    everything = list(ESTIMATORS)
+    without = [name for name in everything if name != "bayes"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        one = make_recording(folder, "one", QUESTIONS, seed=0)
+        half = make_recording(folder, "half", QUESTIONS // 2, seed=0)
+        lines = [("importance sampler alone, the paper's 40,000 estimates", sampler_seconds(one))]
+        lines.append(("1,000 questions, all estimators", timed([one], everything)))
+        lines.append(("1,000 questions, without bayes", timed([one], without)))
+        lines.append(("500 questions, all estimators", timed([half], everything, TRAIN // 2)))
+        if full:
+            many = [make_recording(folder, f"set {at}", QUESTIONS, seed=at) for at in range(13)]
+            lines.append(("13 recordings, without bayes", timed(many, without)))
+            lines.append(("13 recordings, all estimators", timed(many, everything)))
+    reference = lines[0][1]
+    print(f"{PROCESSES} processes; ratios are to the first line\n")
+    for label, seconds in lines:
+        print(f"{label:<56}{seconds:8.1f} s{seconds / reference:9.3f}")
+    print(f"{'memory at the peak, all processes':<56}{peak_gigabytes():8.2f} GB")
+
+
+if __name__ == "__main__":
+    main()

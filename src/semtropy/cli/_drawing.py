@@ -1,0 +1,87 @@
+"""A check as it is drawn in a terminal: samples arriving, meanings with their share, the interval narrowing."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..inquiry import Step, Terms
+    from ..verdict import Verdict
+
+__all__ = ["draw_steps", "draw_verdict"]
+
+_WIDTH = 32
+_SHOWN = 8  # meanings that fit without scrolling
+
+
+def draw_steps(question: str, steps: Sequence[Step], terms: Terms) -> RenderableType:
+    """The state after the last of `steps`."""
+    head = Text(question, style="bold")
+    if not steps:
+        return Group(head, Text("  asking ...", style="dim"))
+    last = steps[-1]
+    total = terms.budget.samples
+    drawn = (
+        Text("  samples   ")
+        .append("●" * len(last.samples), "cyan")
+        .append("○" * (total - len(last.samples)), "dim")
+    )
+    drawn.append(f"  {len(last.samples)} of at most {total}")
+    return Group(head, Text(), drawn, Text(), _meanings(last), Text(), _narrowing(steps, terms))
+
+
+def _meanings(step: Step) -> RenderableType:
+    table = Table.grid(padding=(0, 1))
+    found = sorted(step.meanings(), key=lambda meaning: -meaning.count)
+    for meaning in found[:_SHOWN]:
+        share = meaning.count / len(step.samples)
+        bar = Text("█" * max(1, round(share * 20)), style="cyan")
+        table.add_row("  ", bar, f"{meaning.count}", Text(_short(meaning.text) or "(empty)"))
+    if len(found) > _SHOWN:
+        table.add_row("  ", Text(), "", Text(f"and {len(found) - _SHOWN} other meanings", style="dim"))
+    return table
+
+
+def _narrowing(steps: Sequence[Step], terms: Terms) -> RenderableType:
+    """A line a round: the 90% interval of the entropy, its mean, and where the threshold lies."""
+    intervals = [step.belief.interval() or (step.belief.mean, step.belief.mean) for step in steps]
+    top = max(1.0, terms.threshold * 1.25, *(high for _, high in intervals))
+    table = Table.grid(padding=(0, 1))
+    for step, (low, high) in zip(steps, intervals, strict=True):
+        mean = step.belief.mean
+        label = f"{mean:.2f} nats" + (f"  ({low:.2f} to {high:.2f})" if high > low else "")
+        table.add_row(f"  after {len(step.samples):2}", _bar(low, mean, high, terms.threshold, top), label)
+    table.add_row("", Text(" " * _column(terms.threshold, top) + "↑ threshold", style="dim"), "")
+    return table
+
+
+def _bar(low: float, mean: float, high: float, threshold: float, top: float) -> Text:
+    cells = ["·"] * (_WIDTH + 1)
+    cells[_column(threshold, top)] = "│"
+    for place in range(_column(low, top), _column(high, top) + 1):
+        cells[place] = "━"
+    cells[_column(mean, top)] = "●"
+    return Text("".join(cells), style="red" if mean > threshold else "green")
+
+
+def _column(value: float, top: float) -> int:
+    return min(_WIDTH, max(0, math.floor(value / top * _WIDTH + 0.5)))
+
+
+def draw_verdict(verdict: Verdict) -> RenderableType:
+    """The verdict in sentences, the first of them coloured."""
+    first, *rest = verdict.explain().splitlines()
+    headline = Text(first, style="bold red" if verdict.flagged else "bold green")
+    return Group(Text(), headline, *(Text(line) for line in rest))
+
+
+def _short(text: str, limit: int = 60) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,101 @@
+"""`semtropy calibrate`: from a graded recording to the probability of a hallucination."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import MissingExtra
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..study.calibrate import Fitted
+
+__all__ = ["register"]
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "calibrate",
+        help="fit the probability of a hallucination",
+        description="Fit the probability of a hallucination given the belief, on a recording with meanings and grades.",
+    )
+    add = parser.add_argument
+    add("recording", metavar="RECORDING", help="a recording with meanings and grades")
+    add("--out", type=Path, required=True, metavar="FILE", help="where the calibration goes (JSON)")
+    add("--estimator", default="bayes", metavar="E", help="whose beliefs to calibrate (default: bayes)")
+    add("--prior", type=Path, metavar="FILE", help="a fitted prior, where checks will use one")
+    add(
+        "--budgets", default="1-10", metavar="N", help="numbers of samples checks may stop at (default: 1-10)"
+    )
+    add(
+        "--target-error",
+        type=float,
+        default=0.1,
+        metavar="P",
+        help="share wrong among answers that pass (default: 0.1)",
+    )
+    add("--seed", type=int, default=0, metavar="N", help="the seed of all draws (default: 0)")
+    add(
+        "--figure",
+        type=Path,
+        metavar="FILE",
+        help="the reliability figure, .png or .pdf (default: beside --out, .png)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fit, save the file and its figure, print what was found."""
+    from ..study.calibrate import fit_calibration
+    from .evaluate import parse_budgets
+
+    options = {}
+    if arguments.prior is not None:
+        from ..estimators import Prior
+
+        options["prior"] = Prior.load(arguments.prior)
+    fitted = fit_calibration(
+        arguments.recording,
+        estimator=arguments.estimator,
+        budgets=parse_budgets(arguments.budgets),
+        target_error=arguments.target_error,
+        seed=arguments.seed,
+        options=options,
+    )
+    fitted.calibration.save(arguments.out)
+    _draw(fitted, arguments.figure or arguments.out.with_suffix(".png"))
+    print(_summary(fitted), end="")
+    return 0
+
+
+def _draw(fitted: Fitted, path: Path) -> None:
+    from ..study.figures import saved
+    from ..study.reliability import draw_reliability
+
+    try:
+        figure = draw_reliability(fitted)
+    except MissingExtra as error:
+        print(f"semtropy: no reliability figure: {error}", file=sys.stderr)
+        return
+    path.write_bytes(saved(figure, "pdf" if path.suffix == ".pdf" else "png"))
+
+
+def _summary(fitted: Fitted) -> str:
+    calibration = fitted.calibration
+    kind = type(calibration.curve).__name__.lower()
+    losses = ", ".join(f"{name} {loss:.4f}" for name, loss in fitted.losses.items())
+    lines = [f"{kind} curve (held-out log loss: {losses}); held-out calibration error {fitted.ece:.3f}"]
+    if calibration.threshold is None:
+        lines.append(f"no threshold keeps the error of answers that pass at {calibration.target_error:g}")
+    else:
+        entropy = calibration.entropy_threshold
+        nats = "" if entropy is None else f" (entropy {entropy:.3f} nats)"
+        lines.append(
+            f"flag above probability {calibration.threshold:.3f}{nats}: "
+            f"{fitted.kept:.0%} of answers pass, {fitted.error:.1%} of those are wrong"
+        )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,135 @@
+"""`semtropy evaluate`: every estimator on stored runs, with intervals, as tables, figures and JSON."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["register"]
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="compare estimators on recordings",
+        description="Compare estimators on recordings: AUROC at fixed and adaptive budgets, with intervals.",
+    )
+    add = parser.add_argument
+    add("recordings", nargs="+", metavar="RECORDING", help="a recording with meanings and grades")
+    add(
+        "--estimators",
+        metavar="A,B",
+        help="which to compare (default: all that a recording has the columns for)",
+    )
+    add("--budgets", default="1-10", metavar="N", help="numbers of samples: 1-10, or 2,5,10 (default: 1-10)")
+    add("--seeds", type=int, default=5, metavar="N", help="how many times samples are drawn (default: 5)")
+    add(
+        "--train",
+        type=int,
+        default=200,
+        metavar="N",
+        help="how many first questions train the priors (default: 200)",
+    )
+    add("--folds", type=int, metavar="K", help="train and test across K folds instead")
+    add("--seed", type=int, default=0, metavar="N", help="the seed of all draws (default: 0)")
+    add("--alphas", metavar="A,B", help="also try bayes-paper with these alphas, as 0.25,1")
+    add("--against", metavar="E", help="the estimator to compare the others with (default: bayes)")
+    add(
+        "--bootstrap",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="resamples for comparisons, 0 for none (default: 1000)",
+    )
+    add(
+        "--processes",
+        type=int,
+        metavar="N",
+        help="processes to use (default: one a core); no result depends on it",
+    )
+    add("--json", type=Path, metavar="OUT", help="write the figures as JSON")
+    add("--out", type=Path, metavar="DIR", help="write tables, figures and a report there")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate, write what was asked for, print the main tables."""
+    from ..study.evaluate import evaluate
+    from ..study.report import summary, write_study
+
+    if arguments.out is not None:
+        from ..study.figures import blank
+
+        blank()  # a missing matplotlib is told before the work, not after
+    results = evaluate(
+        arguments.recordings,
+        estimators=None if arguments.estimators is None else _names(arguments.estimators),
+        budgets=parse_budgets(arguments.budgets),
+        seeds=arguments.seeds,
+        train=arguments.train,
+        folds=arguments.folds,
+        seed=arguments.seed,
+        alphas=_alphas(arguments.alphas),
+        against=arguments.against,
+        bootstrap=arguments.bootstrap,
+        processes=arguments.processes or len(os.sched_getaffinity(0)),
+        tell=_tell if sys.stderr.isatty() else None,
+    )
+    for note in results.notes:
+        print(f"semtropy: {note}", file=sys.stderr)
+    if arguments.json is not None:
+        arguments.json.write_text(results.to_json(), encoding="utf-8")
+    if arguments.out is not None:
+        write_study(results, arguments.out)
+        print(f"semtropy: wrote {arguments.out / 'report.html'} and what it is made of", file=sys.stderr)
+    print(summary(results), end="")
+    return 0
+
+
+def _tell(step: str, done: int, total: int) -> None:
+    """One line of a terminal, overwritten as the work goes on."""
+    print(
+        f"\r\x1b[K{step}: {done} of {total}",
+        end="" if done < total else "\r\x1b[K",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def parse_budgets(text: str) -> list[int]:
+    """Numbers and ranges, separated by commas.
+
+    >>> parse_budgets("1-3,10")
+    [1, 2, 3, 10]
+    """
+    budgets: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        try:
+            low = int(first)
+            budgets += range(low, (int(last) if dash else low) + 1)
+        except ValueError:
+            raise InputError(f"--budgets is {text!r}: give numbers of samples as 1-10 or 2,5,10") from None
+    return budgets
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _alphas(text: str | None) -> list[float]:
+    try:
+        alphas = [float(part) for part in _names(text or "")]
+    except ValueError:
+        raise InputError(f"--alphas is {text!r}: give numbers above 0, as 0.25,1") from None
+    if any(not 0 < alpha < float("inf") for alpha in alphas):
+        raise InputError(f"--alphas is {text!r}: give numbers above 0, as 0.25,1")
+    return alphas

@@ -1,0 +1,91 @@
+"""`semtropy recording info|verify|merge|export`: what can be done to recordings, files and folders."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+__all__ = ["register"]
+
+
+def register(commands: Any) -> None:
+    """Add the command and its verbs to the parser."""
+    about = "Look at, check, merge or export recordings: files, or folders that `semtropy generate` writes."
+    command = commands.add_parser(
+        "recording", help="look at, check, merge or export recordings", description=about
+    )
+    verbs = command.add_subparsers(title="verbs", metavar="VERB", required=True)
+
+    info = _verb(verbs, "info", "say what a recording holds", run_info)
+    info.add_argument("recording", help="a file or a folder")
+    info.add_argument("--json", action="store_true", help="one JSON object")
+
+    verify = _verb(
+        verbs, "verify", "read every byte and say what is wrong; exit code 1 if anything is", run_verify
+    )
+    verify.add_argument("recording", nargs="+", help="files or folders")
+
+    merge = _verb(verbs, "merge", "put the folders of one run's shards into one folder", run_merge)
+    merge.add_argument("sources", nargs="+", metavar="FOLDER", help="the shards")
+    merge.add_argument("--out", required=True, metavar="DIR", help="the folder that gets all rows")
+
+    export = _verb(verbs, "export", "write a recording as one file", run_export)
+    export.add_argument("recording", help="a file or a folder")
+    export.add_argument("file", help="what to write: its name ends in .jsonl, .jsonl.gz or .parquet")
+
+
+def _verb(verbs: Any, name: str, about: str, run: Callable[[argparse.Namespace], int]) -> Any:
+    verb = verbs.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    verb.set_defaults(run=run)
+    return verb
+
+
+def run_info(arguments: argparse.Namespace) -> int:
+    """Print what a recording holds."""
+    from ..recording.store_tools import summarise
+
+    summary = dataclasses.asdict(summarise(arguments.recording))
+    if arguments.json:
+        print(json.dumps(summary, ensure_ascii=False))
+        return 0
+    header = summary.pop("header")
+    for key, value in {**header, **summary}.items():
+        if value is not None and key != "semtropy_recording":
+            print(f"{key.replace('_', ' '):<20} {value}")
+    return 0
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """Print what is wrong with each recording."""
+    from ..recording.store_tools import verify
+
+    wrong = 0
+    for recording in arguments.recording:
+        faults = verify(recording)
+        wrong += bool(faults)
+        for fault in faults:
+            print(fault, file=sys.stderr)
+        print(f"{recording}: {f'{len(faults)} faults' if faults else 'sound'}")
+    return 1 if wrong else 0
+
+
+def run_merge(arguments: argparse.Namespace) -> int:
+    """Merge folders."""
+    from ..recording.store_tools import merge
+
+    print(f"{merge(arguments.sources, arguments.out)} questions in {arguments.out}")
+    return 0
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Write one file."""
+    from ..recording.store_tools import export
+
+    print(f"{export(arguments.recording, arguments.file)} questions in {arguments.file}")
+    return 0

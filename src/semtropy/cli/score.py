@@ -1,0 +1,116 @@
+"""`semtropy score FILE`: a line a question of a recording, how sure the model was of its answer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..inquiry import Calibrated
+    from ..score import Scored
+
+__all__ = ["register"]
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "score",
+        help="score the answers of a recording",
+        description="Score the answers of a recording: one line a question, without asking a model.",
+    )
+    add = parser.add_argument
+    add(
+        "recording",
+        metavar="FILE",
+        help="a recording: .jsonl, .jsonl.gz, .parquet, or a folder being written",
+    )
+    add("--estimator", default="bayes", metavar="E", help="which estimator (default: bayes)")
+    add("--prior", type=Path, metavar="FILE", help="a fitted prior for bayes (default: the one that ships)")
+    add(
+        "--calibration",
+        type=Path,
+        metavar="FILE",
+        help="turns entropy into a probability; `calibrate` makes it",
+    )
+    add(
+        "--judge", metavar="J", help="who groups answers that have no meaning yet (default: that is an error)"
+    )
+    add("--json", action="store_true", help="print JSON lines: a verdict a question, with its id")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score question by question, printing each as it is done."""
+    from ..recording import open_recording
+    from ..score import score_rows
+
+    scored = score_rows(
+        open_recording(arguments.recording).rows,
+        arguments.estimator,
+        prior=_prior(arguments.prior),
+        calibration=_calibration(arguments.calibration, arguments.estimator),
+        judge=arguments.judge,
+    )
+    for line in map(_as_json, scored) if arguments.json else _table(scored):
+        print(line)
+    return 0
+
+
+def _prior(path: Path | None) -> Any:
+    if path is None:
+        return None
+    return import_module("..estimators", __package__).Prior.load(path)
+
+
+def _calibration(path: Path | None, estimator: str) -> Calibrated | None:
+    if path is None:
+        return None
+    found: Calibrated = import_module("..calibration", __package__).Calibration.load(path)
+    if found.estimator != estimator:
+        raise InputError(f"{path}: was fitted for the estimator {found.estimator}, not {estimator}")
+    return found
+
+
+def _as_json(line: Scored) -> str:
+    return json.dumps(line.to_dict(), ensure_ascii=False, allow_nan=False)
+
+
+def _table(scored: Iterable[Scored]) -> Iterator[str]:
+    """Columns of fixed width, so that each line can be printed before the next is known."""
+    yield f"{'id':<16} {'entropy':>7}  {'90% interval':<12} {'meanings':>8} {'samples':>7}  {'':<8} answer"
+    count = flagged = 0
+    notes: Counter[str] = Counter()
+    for line in scored:
+        count += 1
+        flagged += bool(line.flagged)
+        notes.update(line.verdict.warnings)
+        yield _columns(line)
+    yield f"{count} questions, {flagged} flagged"
+    for note, times in notes.items():
+        print(f"note ({times} of {count} questions): {note}", file=sys.stderr)
+
+
+def _columns(line: Scored) -> str:
+    entropy, probability = line.verdict.entropy, line.verdict.probability
+    between = "" if entropy.interval is None else "{:.2f} - {:.2f}".format(*entropy.interval)
+    mark = "flagged" if line.flagged else ""
+    if probability is not None:
+        mark = f"{probability:.0%}{' !' if line.flagged else ''}"
+    return (
+        f"{_short(line.id, 16):<16} {entropy.mean:>7.3f}  {between:<12} {len(line.verdict.meanings):>8}"
+        f" {line.verdict.samples:>7}  {mark:<8} {_short(line.verdict.answer, 48)}"
+    )
+
+
+def _short(text: str, width: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,0 +1,226 @@
+"""What to expect of a question before sampling: a mixture over kinds of question, fitted on training questions.
+
+A kind is an evenness alpha of the meanings, a way they are worded, and a number of meanings K
+(`semtropy.entropy.Kind`). The weights of a fixed grid of kinds are fitted by EM on the evidence of the
+training questions' first 8 and first 16 samples: few, because few is what the prior is used with.
+Pseudo-questions keep every size possible, also those beyond the largest seen in training; with no training
+questions at all, they are the shipped default.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..entropy import Kind, Wordings, evaluate
+from ..errors import InputError
+from ..nouns import Evidence, Partition, Sample
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Prior"]
+
+ALPHAS = (0.02, 0.2, 1.0)
+WORDINGS = (
+    *(Wordings(theta) for theta in (0.03, 0.1, 0.3, 1.0, 3.0, 30.0)),
+    Wordings(0.1, main=2, evenness=1.0),
+    Wordings(0.3, main=2, evenness=2.0),
+)
+SIZES = (1, 2, 3, 4, 6, 10, 16, 28, 50, 100, 300, 1000)
+TRAINING_DRAWS = (8, 16)
+PSEUDO_QUESTIONS = 4.0
+BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more meanings than that
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A mixture over kinds of question; `weights` has a tuple for each kind, an entry for each of its sizes.
+
+    >>> prior = Prior.default()
+    >>> round(sum(sum(own) for own in prior.weights), 9)
+    1.0
+    """
+
+    kinds: tuple[Kind, ...]
+    weights: tuple[tuple[float, ...], ...]
+    trained_on: int = 0
+
+    @classmethod
+    def default(cls) -> Prior:
+        """The prior shipped with semtropy, for when there are no training questions."""
+        return _default()
+
+    @classmethod
+    def fit(cls, rows: Iterable[Any]) -> Prior:
+        """Learn from training questions: a Recording, or rows of its schema with samples and their meanings."""
+        evidences, shares, trained_on = [], [], 0
+        for row in rows:
+            own = _training_evidence(row)
+            evidences += own
+            shares += [1 / len(own)] * len(own)
+            trained_on += 1
+        if not evidences:
+            return cls.default()
+        grid = tuple(Kind(alpha, wordings, SIZES) for alpha in ALPHAS for wordings in WORDINGS)
+        chunks = [
+            evaluate(evidences[i : i + 256], grid, tolerance=1e-5) for i in range(0, len(evidences), 256)
+        ]
+        log_evidence = np.concatenate([chunk.log_evidence for chunk in chunks])
+        start = np.array([_default().weight_of(kind, size) for kind in grid for size in kind.sizes])
+        weights = _expectation_maximisation(log_evidence, np.array(shares), PSEUDO_QUESTIONS * start)
+        return cls(*_kept(grid, weights.reshape(len(grid), -1)), trained_on)
+
+    def weight_of(self, kind: Kind, size: int) -> float:
+        """The weight near a point of the grid; a little everywhere, so that nothing is ruled out."""
+        total = len(ALPHAS) * len(WORDINGS) * len(SIZES)
+        found = 0.0
+        for own, weights in zip(self.kinds, self.weights, strict=True):
+            if (own.alpha, own.wordings) == (kind.alpha, kind.wordings) and size in own.sizes:
+                found += weights[own.sizes.index(size)]
+        return 0.5 * found + 0.5 / total
+
+    def reaching(self, seen: int) -> tuple[tuple[Kind, ...], Floats]:
+        """The kinds, and their log-weights laid end to end; with larger sizes where `seen` meanings call for them."""
+        return _reaching(self, seen)
+
+    def save(self, path: str | Path) -> None:
+        """Write a small JSON file."""
+        Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Prior:
+        """Read what `save` wrote."""
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: not a prior that semtropy saved ({error})") from None
+
+    def as_dict(self) -> dict[str, Any]:
+        kinds = [
+            {
+                "alpha": kind.alpha,
+                "theta": kind.wordings.theta,
+                "main": kind.wordings.main,
+                "evenness": kind.wordings.evenness,
+                "sizes": list(kind.sizes),
+                "weights": [round(weight, 8) for weight in weights],
+            }
+            for kind, weights in zip(self.kinds, self.weights, strict=True)
+        ]
+        return {"semtropy_prior": 1, "trained_on": self.trained_on, "kinds": kinds}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Prior:
+        if data.get("semtropy_prior") != 1:
+            raise InputError('not a prior: the key "semtropy_prior" must be 1')
+        kinds, weights = [], []
+        for kind in data["kinds"]:
+            wordings = Wordings(float(kind["theta"]), int(kind["main"]), float(kind["evenness"]))
+            kinds.append(Kind(float(kind["alpha"]), wordings, tuple(int(size) for size in kind["sizes"])))
+            weights.append(np.array(kind["weights"], dtype=float))
+            if len(kinds[-1].sizes) != weights[-1].size or np.any(weights[-1] < 0):
+                raise InputError("each kind needs a weight of at least 0 for each of its sizes")
+        total = sum(own.sum() for own in weights)
+        if not kinds or not total > 0:
+            raise InputError("no kind has any weight")
+        return cls(
+            tuple(kinds), tuple(tuple((own / total).tolist()) for own in weights), int(data["trained_on"])
+        )
+
+
+@lru_cache(maxsize=1)
+def _default() -> Prior:
+    return Prior.from_dict(
+        json.loads(files(__package__).joinpath("default_prior.json").read_text(encoding="utf-8"))
+    )
+
+
+@lru_cache(maxsize=1024)
+def _reaching(prior: Prior, seen: int) -> tuple[tuple[Kind, ...], Floats]:
+    kinds, weights = list(prior.kinds), [list(own) for own in prior.weights]
+    largest = max(kind.sizes[-1] for kind in kinds)
+    if 2 * seen > largest:
+        for i, kind in enumerate(kinds):
+            sizes, share = list(kind.sizes), BEYOND * sum(weights[i])
+            size = largest
+            while size < 8 * seen:
+                size, share = 2 * size, share / 2
+                sizes.append(size)
+                weights[i].append(share)
+            kinds[i] = Kind(kind.alpha, kind.wordings, tuple(sizes))
+    flat = np.array([weight for own in weights for weight in own])
+    with np.errstate(divide="ignore"):
+        log_weights: Floats = np.log(flat / flat.sum())
+    return tuple(kinds), log_weights
+
+
+def _expectation_maximisation(
+    log_evidence: Floats, shares: Floats, pseudo: Floats, rounds: int = 300
+) -> Floats:
+    """Weights of the columns that make the rows most probable, given pseudo-observations."""
+    likelihood = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
+    weights: Floats = pseudo / pseudo.sum()
+    for _ in range(rounds):
+        expected = likelihood * weights
+        expected *= (shares / expected.sum(axis=1))[:, None]
+        weights = expected.sum(axis=0) + pseudo
+        weights /= weights.sum()
+    return weights
+
+
+def _kept(grid: Sequence[Kind], weights: Floats) -> tuple[tuple[Kind, ...], tuple[tuple[float, ...], ...]]:
+    """Few kinds carry the weight: drop those that do not matter, for speed."""
+    kept = []
+    for kind, own in zip(grid, weights, strict=True):
+        if own.sum() >= 0.01:
+            matter = own >= 0.002
+            sizes = tuple(size for size, yes in zip(kind.sizes, matter, strict=True) if yes)
+            kept.append((Kind(kind.alpha, kind.wordings, sizes), own[matter]))
+    total = sum(own.sum() for _, own in kept)
+    return tuple(kind for kind, _ in kept), tuple(tuple((own / total).tolist()) for _, own in kept)
+
+
+def row_samples(row: Any) -> tuple[list[Sample], Partition]:
+    """Samples and meanings of a recording's row, or of a dict of its schema."""
+    samples = row["samples"]
+    if any(sample.get("meaning") is None for sample in samples):
+        raise InputError(
+            f"question {row.get('id')!r} has samples without a meaning: run semtropy cluster first"
+        )
+    texts = [Sample(s["text"], s.get("logprob"), _tokens(s), None, s.get("complete", True)) for s in samples]
+    return texts, Partition.of([sample["meaning"] for sample in samples])
+
+
+def _tokens(sample: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    return tuple(sample["tokens"]) if sample.get("tokens") is not None else None
+
+
+def _training_evidence(row: Any) -> list[Evidence]:
+    draws = getattr(row, "draws", None)  # a recording's row knows whether its log-probabilities may be floors
+    if draws is not None:
+        arrays = draws()
+        available = len(arrays)
+        return [arrays.evidence(range(n)) for n in _training_numbers(available)]
+    samples, partition = row_samples(row)
+    return [
+        Evidence.gather(samples[:n], Partition(partition.meanings[:n]))
+        for n in _training_numbers(len(samples))
+    ]
+
+
+def _training_numbers(available: int) -> list[int]:
+    if available == 0:
+        raise InputError("a training question has no samples")
+    return sorted({min(n, available) for n in TRAINING_DRAWS})

@@ -1,0 +1,139 @@
+"""Drivers of the grouper: one question, or many at once with the judge's batches filled across questions."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from .partition import Grouper, Tally, Triple
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+
+    from ..nouns import Floats, Judge, Token
+
+__all__ = ["Grouped", "Task", "ask", "cluster", "cluster_many"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One question's answers to be grouped; `label` is handed back with the result."""
+
+    question: str
+    texts: Sequence[str]
+    tokens: Sequence[Sequence[Token] | None] | None = None
+    label: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.texts, str):
+            raise InputError("texts is one string: give a list of answers")
+        if self.tokens is not None and len(self.tokens) != len(self.texts):
+            raise InputError(f"tokens has {len(self.tokens)} entries for {len(self.texts)} texts: one a text")
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """The meanings of one task, and how they were found."""
+
+    meanings: list[int]
+    tally: Tally
+    label: Any = None
+
+
+def cluster(
+    question: str,
+    texts: Sequence[str],
+    judge: Judge | str | None = None,
+    *,
+    tokens: Sequence[Sequence[Token] | None] | None = None,
+    mode: str = "strict",
+) -> list[int]:
+    """The meaning of each answer, numbered in order of first appearance.
+
+    >>> cluster("What is 6 + 6?", ["12", "Twelve.", "13", "12.0"], "exact")
+    [0, 0, 1, 0]
+    """
+    [grouped] = cluster_many([Task(question, texts, tokens)], judge, mode=mode)
+    return grouped.meanings
+
+
+def cluster_many(
+    tasks: Iterable[Task], judge: Judge | str | None = None, *, mode: str = "strict", window: int = 64
+) -> Iterator[Grouped]:
+    """Group the answers of many questions, `window` of them at a time, in the order of the tasks.
+
+    What one question waits for is judged together with what the others wait for, so that the judge sees full
+    batches though each question asks for one pair at a time. The result does not depend on `window`.
+    """
+    if window < 1:
+        raise InputError(f"window is {window}: at least one question at a time")
+    judge = _loaded(judge)
+    waiting = iter(tasks)
+    active: deque[_Run] = deque()
+    while True:
+        while len(active) < window and (task := next(waiting, None)) is not None:
+            active.append(_Run(task, mode))
+        if not active:
+            return
+        asking = [run for run in active if run.wanted]
+        if asking:
+            answers = ask(judge, [triple for run in asking for triple in run.wanted], mode)
+            for run, part in zip(
+                asking, np.split(answers, np.cumsum([len(run.wanted) for run in asking])[:-1]), strict=True
+            ):
+                run.resume(part)
+        while active and active[0].result is not None:
+            yield active.popleft().result  # type: ignore[misc]
+
+
+def ask(judge: Judge, batch: Sequence[Triple], mode: str = "strict") -> Floats:
+    """The judge's array for the batch; in mode 'relaxed' all three relations, where the judge knows them."""
+    call = getattr(judge, "relations", judge.entails) if mode == "relaxed" else judge.entails
+    answers = np.asarray(call(batch), dtype=float)
+    if answers.shape[:1] != (len(batch),):
+        raise InputError(f"the judge gave {answers.shape} values for {len(batch)} pairs: one a pair")
+    return answers
+
+
+def _loaded(judge: Judge | str | None) -> Judge:
+    if judge is None or isinstance(judge, str):
+        from .registry import load_judge
+
+        return load_judge(judge)
+    if not hasattr(judge, "entails"):
+        raise InputError(f"{judge!r} is no judge: it has no method entails(batch)")
+    return judge
+
+
+@dataclass(slots=True)
+class _Run:
+    """A task under way: the generator that groups it, and what it waits for."""
+
+    task: Task
+    mode: str
+    wanted: list[Triple] = field(default_factory=list)
+    result: Grouped | None = None
+    _steps: Generator[list[Triple], Floats, Grouped] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._steps = _group(self.task, self.mode)
+        self.resume(None)
+
+    def resume(self, answers: Floats | None) -> None:
+        try:
+            self.wanted = next(self._steps) if answers is None else self._steps.send(answers)
+        except StopIteration as stop:
+            self.wanted, self.result = [], stop.value
+
+
+def _group(task: Task, mode: str) -> Generator[list[Triple], Floats, Grouped]:
+    grouper = Grouper(task.question, mode=mode)
+    tokens = task.tokens or [None] * len(task.texts)
+    meanings = []
+    for text, sequence in zip(task.texts, tokens, strict=True):
+        meanings.append((yield from grouper.place(text, sequence)))
+    return Grouped(meanings, grouper.tally, task.label)

@@ -1,0 +1,66 @@
+"""The same words written differently: a form of a text that spelling habits do not change.
+
+Only what cannot change a meaning is dropped: case, width of characters, space, quotation marks around the
+whole, closing full stops and a leading article. Signs that carry meaning ("C++", "-5", "50%", "?") stay.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["normalise"]
+
+_PLAIN = str.maketrans(
+    {
+        "‘": "'",
+        "’": "'",
+        "‛": "'",
+        "“": '"',
+        "”": '"',
+        "„": '"',
+        "«": '"',
+        "»": '"',
+        "−": "-",
+        "‐": "-",
+        "‑": "-",
+    }
+)
+_ARTICLE = re.compile(r"^(?:the|an|a) (?=\S)")
+_WRAPPING = (('"', '"'), ("'", "'"), ("(", ")"), ("[", "]"), ("`", "`"), ("*", "*"))
+_CLOSING = ".!。！,;: "
+
+
+def normalise(text: str) -> str:
+    """One form for all spellings of the same words; "" where nothing was said.
+
+    >>> normalise("  The  Eiffel Tower. ")
+    'eiffel tower'
+    >>> normalise('"Paris"') == normalise("paris!")
+    True
+    >>> normalise("C++") == normalise("C"), normalise("-5") == normalise("5"), normalise("A")
+    (False, False, 'a')
+    """
+    plain = unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold()
+    plain = " ".join(plain.split())
+    before = None
+    while before != plain:
+        before = plain
+        plain = _unwrap(plain.rstrip(_CLOSING).lstrip(", "))
+        plain = _ARTICLE.sub("", plain)
+    return plain
+
+
+def _unwrap(text: str) -> str:
+    """Without the quotation marks or brackets that enclose all of it."""
+    for opening, closing in _WRAPPING:
+        inner = text[1:-1]
+        if (
+            len(text) > 2
+            and text[0] == opening
+            and text[-1] == closing
+            and opening not in inner
+            and closing not in inner
+        ):
+            return inner.strip()
+    return text

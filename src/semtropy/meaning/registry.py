@@ -1,0 +1,50 @@
+"""Judges by name: one line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from .cached import Cached
+from .exact import Exact, Normalised
+from .numeric import Numeric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..nouns import Judge
+
+__all__ = ["NAMES", "load_judge"]
+
+NAMES = ("builtin", "exact", "normalised", "numeric", "nli:NAME_OR_PATH", "llm:MODEL")
+_SPELLING: dict[str, Callable[[], Judge]] = {"exact": Exact, "normalised": Normalised, "numeric": Numeric}
+
+
+def load_judge(name: str | None = None, *, cache: str | Path | None = None) -> Judge:
+    """The judge of that name; None is the default one, which ships with the package.
+
+    Judges that cost time remember what they judged; `cache` names an SQLite file that keeps it between runs
+    and processes.
+
+    >>> load_judge("numeric").entails([("What is 6 + 6?", "12", "twelve")]).tolist()
+    [1.0]
+    """
+    if name is None:  # until the built-in judge is in the package, numbers and spelling
+        name = "builtin" if (Path(__file__).parent / "builtin" / "judge.onnx").is_file() else "numeric"
+    kind, _, rest = name.partition(":")
+    if name in _SPELLING:
+        return _SPELLING[name]()
+    if name == "builtin":
+        from .builtin import Builtin
+
+        return Cached(Builtin(), path=cache)
+    if kind == "nli" and rest:
+        from .nli import load_nli
+
+        return Cached(load_nli(rest), path=cache)
+    if kind == "llm" and rest:
+        from .llm import load_llm
+
+        return Cached(load_llm(rest), path=cache)
+    raise InputError(f"no judge is called {name!r}: choose one of {', '.join(NAMES)}")

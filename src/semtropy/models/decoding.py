@@ -1,0 +1,130 @@
+"""Drawing tokens from a network: when an answer ends, and rows drawn side by side until they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.random import Generator
+
+__all__ = ["Decoding", "Ends", "uniforms"]
+
+END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How answers end: by a token that does nothing else, or by one with text before its line end."""
+
+    token: int  # stands for all of `pure`
+    pure: frozenset[int]
+    mixed: Mapping[int, str]  # with what each still adds to the answer
+
+    def tail(self, token: int) -> str | None:
+        """What a token that ends an answer adds to it; None for one that does not end it."""
+        return "" if token in self.pure else self.mixed.get(token)
+
+    @classmethod
+    def of(cls, network: Any, tokenizer: Any, stop: str | None) -> Ends:
+        held = [tokenizer.eos_token_id, getattr(network.config, "eos_token_id", None)]
+        held.append(getattr(getattr(network, "generation_config", None), "eos_token_id", None))
+        known = tokenizer.get_vocab()
+        held += [known[token] for token in END_TOKENS if token in known]
+        flat = [token for item in held for token in (item if isinstance(item, list) else [item])]
+        named = [token for token in flat if token is not None]
+        pure, mixed = set(named), {}
+        if stop:
+            size = min(len(tokenizer), network.config.vocab_size)
+            pieces = tokenizer.batch_decode([[k] for k in range(size)], clean_up_tokenization_spaces=False)
+            for token, text in enumerate(pieces):
+                if stop in text and token not in pure:
+                    before = text.split(stop, 1)[0]
+                    if before.strip() or text.strip():
+                        mixed[token] = before
+                    else:
+                        pure.add(token)
+        if not pure:
+            raise InputError("the tokenizer names no end token: an answer would never end")
+        return cls(named[0] if named else min(pure), frozenset(pure), mixed)
+
+
+class Decoding:
+    """Rows being drawn token by token; those that have ended leave the batch."""
+
+    def __init__(self, network: Any, ends: Ends, logits: Any, cache: Any, mask: Any) -> None:
+        import torch
+
+        self._network, self._logits, self._cache, self._mask = network, logits, cache, mask
+        self._end = ends.token
+        self._pure = torch.tensor(sorted(ends.pure), device=logits.device)
+        self._ending = torch.zeros(logits.shape[-1], dtype=torch.bool, device=logits.device)
+        self._ending[[*ends.pure, *ends.mixed]] = True
+
+    def run(self, numbers: Any, temperature: float) -> tuple[list[list[int]], list[list[float]]]:
+        """Token ids and their log-probabilities for every row."""
+        import torch
+
+        rows, steps = numbers.shape
+        tokens: list[list[int]] = [[] for _ in range(rows)]
+        scores: list[list[float]] = [[] for _ in range(rows)]
+        alive = torch.arange(rows, device=numbers.device)
+        running = torch.ones_like(alive, dtype=torch.bool)
+        for step in range(steps):
+            picked, logprob = self._pick(numbers[alive, step], temperature)
+            for row, goes_on, token, score in zip(
+                alive.tolist(), running.tolist(), picked.tolist(), logprob.tolist(), strict=True
+            ):
+                if goes_on:
+                    tokens[row].append(token)
+                    scores[row].append(score)
+            running = running & ~self._ending[picked]
+            left = int(running.sum())
+            if left == 0 or step + 1 == steps:
+                break
+            if left <= 0.75 * len(alive):  # copying the cache costs less than reading rows that have ended
+                kept = running.nonzero()[:, 0]
+                alive, picked, running = alive[kept], picked[kept], running[kept]
+                self._mask = self._mask[kept]
+                self._cache.batch_select_indices(kept)
+            self._advance(picked)
+        return tokens, scores
+
+    def _pick(self, uniform: Any, temperature: float) -> tuple[Any, Any]:
+        """Invert the cumulative distribution at a uniform number a row, in double precision."""
+        import torch
+
+        table = torch.log_softmax(self._logits.double() / temperature, dim=-1)
+        cumulative = table.exp().cumsum(dim=-1)
+        target = (uniform * cumulative[:, -1])[:, None]
+        picked = torch.searchsorted(cumulative, target, right=True).clamp(max=table.shape[-1] - 1)
+        logprob = table.gather(1, picked)[:, 0]
+        picked = picked[:, 0]
+        ended = torch.isin(picked, self._pure)
+        logprob = torch.where(ended, table[:, self._pure].logsumexp(dim=-1), logprob)
+        return torch.where(ended, self._end, picked), logprob.clamp(max=0.0)
+
+    def _advance(self, picked: Any) -> None:
+        import torch
+
+        self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
+        out = self._network(
+            input_ids=picked[:, None],
+            attention_mask=self._mask,
+            position_ids=self._mask.sum(-1, keepdim=True) - 1,
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        self._logits = out.logits[:, -1]
+
+
+def uniforms(rng: Generator, n: int, steps: int) -> Any:
+    """A row of uniform numbers for each sample, from a seed of its own."""
+    seeds = rng.integers(0, 2**63 - 1, size=n)
+    return np.stack([np.random.default_rng(seed).random(steps) for seed in seeds])

@@ -1,0 +1,233 @@
+"""Asking an HTTP endpoint, and asking again: concurrency, time-outs, retries with back-off, errors by kind."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import random
+import time
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
+
+from ..errors import (
+    BadKey,
+    BadReply,
+    InputError,
+    MissingExtra,
+    ModelError,
+    ModelTimeout,
+    RateLimited,
+    UnknownModel,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import httpx
+
+    _Clients = WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, asyncio.Semaphore]]
+
+__all__ = ["Endpoint", "Refused", "Retry"]
+
+_TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+
+
+class Refused(ModelError):
+    """The endpoint refused the request itself (400, 413, 422): `message` and `param` say what it did not like."""
+
+    def __init__(self, status: int, message: str, param: str | None = None) -> None:
+        self.status, self.message, self.param = status, message, param
+        super().__init__(f"the endpoint refused the request ({status}): {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often to ask again, and how long to wait: doubling from `base`, half of it at random, at most `longest`.
+
+    >>> [Retry(base=1.0).wait(attempt, None, luck=1.0) for attempt in range(4)]
+    [1.0, 2.0, 4.0, 8.0]
+    >>> Retry().wait(0, 7.5, luck=0.0)
+    7.5
+    """
+
+    times: int = 5
+    base: float = 0.5
+    longest: float = 30.0
+
+    def wait(self, attempt: int, asked: float | None, *, luck: float) -> float:
+        """Seconds before the next try; what the endpoint asked for (`Retry-After`) is honoured to the letter."""
+        if asked is not None:
+            return asked
+        return min(self.longest, self.base * 2.0**attempt) * (0.5 + 0.5 * luck)
+
+
+class Endpoint:
+    """POSTs JSON to paths under a base URL. At most `concurrency` requests are under way at once in each event loop."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 60.0,
+        retry: Retry | None = None,
+        concurrency: int = 8,
+        headers: dict[str, str] | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise InputError(f"base_url is {base_url!r}: it starts with http:// or https://")
+        if concurrency < 1 or not timeout > 0:
+            raise InputError(f"concurrency is {concurrency}, timeout is {timeout}: both are above 0")
+        self.base_url = base_url.rstrip("/")
+        self.timeout, self.retry, self.concurrency = timeout, retry or Retry(), concurrency
+        self._key, self._headers, self._sleep = api_key, headers or {}, sleep
+        self._open: _Clients = WeakKeyDictionary()
+        self._users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+        weakref.finalize(self, _close_all, self._open).atexit = False
+
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The reply's JSON object; what is transient is tried again, what is not is raised as what it is."""
+        attempt = 0
+        while True:
+            try:
+                return await self._once(path, body)
+            except _Transient as trouble:
+                asked = trouble.asked
+                if attempt >= self.retry.times or (asked is not None and asked > self.retry.longest):
+                    raise trouble.error from trouble.__cause__
+                wait = self.retry.wait(attempt, asked, luck=random.random())
+            attempt += 1
+            await self._sleep(wait)
+
+    async def _once(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        import httpx
+
+        client, slots = self._client()
+        try:
+            async with slots:
+                reply = await client.post(f"{self.base_url}{path}", json=body)
+        except httpx.TimeoutException as error:
+            raise _Transient(ModelTimeout(f"{self.base_url}: no reply in {self.timeout:g} s")) from error
+        except httpx.TransportError as error:
+            raise _Transient(ModelError(f"{self.base_url}: cannot be reached: {error or error!r}")) from error
+        if reply.status_code != 200:
+            raise self._failure(reply)
+        try:
+            data = reply.json()
+        except ValueError as error:
+            raise _Transient(BadReply(f"{self.base_url}: the reply is not JSON: {error}")) from error
+        if not isinstance(data, dict):
+            raise _Transient(BadReply(f"{self.base_url}: the reply is not a JSON object"))
+        return data
+
+    def _client(self) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
+        """Connections belong to an event loop, so each loop has its own."""
+        try:
+            import httpx
+        except ImportError as error:
+            raise MissingExtra("httpx", extra="local") from error
+        loop = asyncio.get_running_loop()
+        if loop not in self._open:
+            headers = dict(self._headers)
+            if self._key:
+                headers["Authorization"] = f"Bearer {self._key}"
+            timeout = httpx.Timeout(self.timeout, connect=min(10.0, self.timeout))
+            limits = httpx.Limits(max_connections=self.concurrency)
+            client = httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
+            self._open[loop] = (client, asyncio.Semaphore(self.concurrency))
+        return self._open[loop]
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        held = self._open.pop(asyncio.get_running_loop(), None)
+        if held is not None:
+            await held[0].aclose()
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        self._users[loop] = self._users.get(loop, 0) + 1
+        return self
+
+    async def __aexit__(self, *trouble: object) -> None:
+        """The last one out of an event loop closes its connections."""
+        loop = asyncio.get_running_loop()
+        self._users[loop] -= 1
+        if self._users[loop] == 0:
+            await self.aclose()
+
+    def _failure(self, reply: httpx.Response) -> Exception:
+        status = reply.status_code
+        message, param, code = self._said(reply)
+        if status in (401, 403):
+            return BadKey(
+                f"{self.base_url} refused the key ({status}): {message}; set OPENAI_API_KEY or api_key="
+            )
+        if status == 404:
+            return UnknownModel(
+                f"{self.base_url} ({status}): {message}; check the model's name and the base URL"
+            )
+        if status == 429 and code == "insufficient_quota":
+            return RateLimited(f"{self.base_url}: the quota is used up: {message}")
+        if status == 429:
+            return _Transient(
+                RateLimited(f"{self.base_url}: too many requests: {message}"), _retry_after(reply)
+            )
+        if status in _TRANSIENT:
+            return _Transient(
+                ModelError(f"{self.base_url} failed ({status}): {message}"), _retry_after(reply)
+            )
+        if status in (400, 413, 422):
+            return Refused(status, message, param)
+        return ModelError(f"{self.base_url} answered {status}: {message}")
+
+    def _said(self, reply: httpx.Response) -> tuple[str, str | None, str | None]:
+        """The endpoint's own message, the parameter and the code it names; never our key."""
+        message, param, code = reply.text[:300].strip() or reply.reason_phrase, None, None
+        try:
+            error = reply.json()["error"]
+            if isinstance(error, dict):
+                message, param, code = (
+                    str(error.get("message", message)),
+                    error.get("param"),
+                    error.get("code"),
+                )
+            else:
+                message = str(error)
+        except (ValueError, KeyError, TypeError):
+            pass
+        if self._key:
+            message = message.replace(self._key, "***")
+        return message[:500], param, code
+
+
+def _close_all(clients: _Clients) -> None:
+    """Close what a forgotten endpoint left open, as far as its event loops still run."""
+    for loop, (client, _) in list(clients.items()):
+        if loop.is_running():
+            asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+
+
+class _Transient(Exception):
+    """Worth another try; `error` is what to raise if none is left, `asked` how long the endpoint wants us to wait."""
+
+    def __init__(self, error: ModelError, asked: float | None = None) -> None:
+        self.error, self.asked = error, asked
+        super().__init__(str(error))
+
+
+def _retry_after(reply: httpx.Response) -> float | None:
+    """`Retry-After` in seconds: a number, or a date."""
+    value = reply.headers.get("retry-after")
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,251 @@
+"""`smollm2` and `gguf:PATH`: GGUF models in this process through llama.cpp (the package xllamacpp).
+
+Numbers that depend on what was computed before would make draws irreproducible: a token evaluated in a batch and the
+same token evaluated alone differ by quantisation noise (several hundredths in probability, on SmolLM2). So every
+question starts from the same cached state, reached by the same steps, and every draw evaluates its tokens alone.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import threading
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
+from ..nouns import Sample
+from . import weights
+from .brief import HEAD, brief_prompt
+from .gguf import Header, read_header
+from .progress import shown
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from .weights import Progress
+
+__all__ = ["LlamaCpp", "gguf", "smollm2", "threads_for"]
+
+# How many of a position's likeliest tokens are looked at for tokens that end the answer.
+_ALTERNATIVES = 64
+
+
+class LlamaCpp:
+    """A GGUF file as a model. Draws are exact: no top-k, top-p, min-p or penalty touches the distribution.
+
+    An answer ends at its first line break or end token. Which of the many such tokens ended it says nothing of the
+    answer, so the sequence whose probability is given is the answer's tokens and then any of them.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        name: str | None = None,
+        threads: int | None = None,
+        context: int = 2048,
+        max_tokens: int = 32,
+    ) -> None:
+        if max_tokens < 1 or context < 1:
+            raise InputError(f"max_tokens is {max_tokens}, context is {context}: both are at least 1")
+        self.path = Path(path).expanduser()
+        self.header: Header = read_header(self.path)
+        self.name = name or f"gguf:{path}"
+        self.max_tokens = max_tokens
+        self.threads = threads or threads_for(self.path.stat().st_size)
+        self._server = _load(self.path, min(context, self.header.context), self.threads)
+        self._lock = threading.Lock()
+        self._ready: str | None = None
+
+    def sample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` brief answers to the question `prompt`."""
+        return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng)
+
+    def complete(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` continuations of `prompt` as it stands, each up to its first line break."""
+        seeds = np.random.default_rng(rng).integers(1 << 31, size=n)
+        with self._lock:
+            if self._ready != prompt:
+                self._prepare(prompt)
+            return [self._one(prompt, temperature, int(seed)) for seed in seeds]
+
+    def _prepare(self, prompt: str) -> None:
+        """Bring the cache to the state that this prompt always starts from, whatever was asked before."""
+        self._ready = None
+        shared = HEAD if prompt.startswith(HEAD) else None
+        if shared is None:
+            self._ask({"prompt": prompt, "n_predict": 0, "cache_prompt": False})
+        else:
+            # Twice, so that its last token was evaluated alone the first time as it will be every other time.
+            self._ask({"prompt": shared, "n_predict": 0})
+            self._ask({"prompt": shared, "n_predict": 0})
+            self._ask({"prompt": prompt, "n_predict": 0})
+        self._ready = prompt
+
+    def _one(self, prompt: str, temperature: float, seed: int) -> Sample:
+        request = {
+            "prompt": prompt,
+            "n_predict": self.max_tokens,
+            "temperature": temperature,
+            "seed": seed,
+            "samplers": ["temperature"],
+            "n_probs": _ALTERNATIVES,
+            "post_sampling_probs": True,  # the distribution drawn from, at this temperature
+        }
+        entries, finish = self._until_line_break(request)
+        if entries is None:  # a character made of several tokens hides their probabilities from a stream
+            entries, finish = _entries(self._ask(request))
+        return _sample(entries, finish, self.header)
+
+    def _until_line_break(self, request: dict[str, Any]) -> tuple[list[dict[str, Any]] | None, str | None]:
+        """Stream the answer and stop it at its first line break; None where the stream left tokens out."""
+        entries: list[dict[str, Any]] = []
+        text: list[str] = []
+        finish: list[str | None] = [None]
+
+        def on_token(chunk: dict[str, Any]) -> bool:
+            found, finish[0] = _entries(chunk)
+            entries.extend(found)
+            text.append(chunk["choices"][0].get("text") or "")
+            return any(b"\n" in bytes(entry["bytes"]) for entry in found)
+
+        self._ask(request | {"stream": True}, on_token)
+        whole = b"".join(bytes(entry["bytes"]) for entry in entries) == "".join(text).encode()
+        return (entries if whole else None), finish[0]
+
+    def _ask(self, request: dict[str, Any], on_token: Any = None) -> dict[str, Any]:
+        failed: list[dict[str, Any]] = []
+
+        def receive(chunk: dict[str, Any]) -> bool:
+            if "error" in chunk:
+                failed.append(chunk["error"])
+                return True
+            return bool(on_token(chunk))
+
+        reply = self._server.handle_completions(request, *([receive] if on_token else []))
+        if isinstance(reply, dict) and "error" in reply:
+            failed.append(reply["error"])
+        if failed:
+            raise _error(failed[0])
+        return reply if isinstance(reply, dict) else {}
+
+
+def _entries(chunk: dict[str, Any]) -> tuple[list[dict[str, Any]], str | None]:
+    try:
+        choice = chunk["choices"][0]
+        return (choice.get("logprobs") or {}).get("content") or [], choice.get("finish_reason")
+    except (KeyError, IndexError, TypeError) as error:
+        raise BadReply(f"llama.cpp sent something unexpected: {error!r}") from error
+
+
+def _sample(entries: list[dict[str, Any]], finish: str | None, header: Header) -> Sample:
+    """Answer tokens up to the end, with the probability that it ends there."""
+    text = b""
+    tokens: list[int] = []
+    probabilities: list[float] = []
+    complete = False
+    for entry in entries:
+        token, piece = int(entry["id"]), bytes(entry["bytes"])
+        if _ends(token, piece, header):
+            alternatives = {int(other["id"]): other for other in (*entry["top_probs"], entry)}
+            ending = [e["prob"] for t, e in alternatives.items() if _ends(t, bytes(e["bytes"]), header)]
+            tokens.append(header.end)
+            probabilities.append(min(1.0, math.fsum(ending)))
+            complete = True
+            break
+        tokens.append(token)
+        probabilities.append(entry["prob"])
+        text += piece
+        if b"\n" in piece:  # such as a full stop with its line break: text and end in one token
+            text = text[: text.index(b"\n")]
+            complete = True
+            break
+    known = bool(probabilities) and min(probabilities) > 0
+    logprobs = tuple(math.log(p) for p in probabilities) if known else None
+    # An end token that llama.cpp knows and we do not: the answer is whole, its probability unknown.
+    unpriced_end = not complete and finish == "stop"
+    return Sample(
+        text.decode("utf-8", errors="replace").strip(),
+        logprob=None if logprobs is None or unpriced_end else math.fsum(logprobs),
+        tokens=tuple(tokens),
+        token_logprobs=logprobs,
+        complete=complete or unpriced_end,
+    )
+
+
+def _ends(token: int, piece: bytes, header: Header) -> bool:
+    """Whether the token is an end and nothing else."""
+    return token in header.endings or (b"\n" in piece and not piece.strip())
+
+
+def _error(error: dict[str, Any]) -> ModelError:
+    message = str(error.get("message", error))
+    if error.get("type") == "exceed_context_size_error":
+        return PromptTooLong(
+            f"the prompt has {error.get('n_prompt_tokens')} tokens and the context holds {error.get('n_ctx')}: "
+            "shorten it, or load the model with a larger context"
+        )
+    return ModelError(f"llama.cpp: {message}")
+
+
+def _load(path: Path, context: int, threads: int) -> Any:
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise MissingExtra("xllamacpp", extra="local") from error
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx, params.n_parallel = context, 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.cache_ram_mib = 0  # a saved state restored behind our back would change the numbers
+    params.verbosity, params.warmup = -1, False
+    params.api_keys = [secrets.token_hex()]  # the package also listens on loopback: nobody is let in there
+    try:
+        return xllamacpp.Server(params)
+    except Exception as error:
+        raise WeightsError(f"{path}: llama.cpp could not load it: {error}") from error
+
+
+def threads_for(size: int) -> int:
+    """How many threads to run a model of `size` bytes on.
+
+    llama.cpp's threads wait for each other by spinning, so one that has to share its core holds up all of them:
+    beside one busy process, two threads on two cores took seconds a token. A small model runs on one thread, which
+    no neighbour can stall; a large one gets the cores that are idle now, but never more than half.
+    """
+    if size < 1 << 29:
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    busy = math.ceil(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0
+    return max(1, min(cores // 2, cores - busy))
+
+
+@cache
+def _shared(path: Path, max_tokens: int, threads: int | None, process: int) -> LlamaCpp:
+    """One a process, never let go: llama.cpp's threads do not survive a fork, and ending them there crashes."""
+    return LlamaCpp(path, name="smollm2", max_tokens=max_tokens, threads=threads)
+
+
+def smollm2(
+    *, progress: Progress | None = None, max_tokens: int = 32, threads: int | None = None
+) -> LlamaCpp:
+    """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once a process."""
+    path = weights.where("smollm2")
+    if path is None and progress is None:
+        with shown("Fetching the model smollm2") as progress:
+            path = weights.fetch("smollm2", progress=progress)
+    return _shared(path or weights.fetch("smollm2", progress=progress), max_tokens, threads, os.getpid())
+
+
+def gguf(path: str, **options: Any) -> LlamaCpp:
+    """The GGUF file at `path`; `threads`, `context` and `max_tokens` can be set."""
+    return LlamaCpp(path, **options)

@@ -1,0 +1,95 @@
+"""From an OpenAI-style choice to a Sample: was the end of the answer priced, or not?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..errors import BadReply
+from ..nouns import Sample
+
+__all__ = ["chat_sample", "completion_sample"]
+
+Priced = tuple[bytes, float]
+
+
+def chat_sample(choice: dict[str, Any], *, priced: bool) -> Sample:
+    """A choice of a chat completion; `priced` says whether its log-probabilities are of what was drawn from."""
+    try:
+        text = choice["message"].get("content") or ""
+        entries = _entries(choice.get("logprobs"))
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise BadReply(f"a choice is not what chat completions promise: {error!r}") from error
+    finish = choice.get("finish_reason")
+    return _sample(text, entries, finish=finish, ended=_end_is_priced(text, entries), priced=priced)
+
+
+def completion_sample(choice: dict[str, Any], *, priced: bool) -> Sample:
+    """A choice of a plain completion: the answer ends at its first line break, whose token is its end token."""
+    try:
+        text = str(choice["text"] or "")
+        entries = _entries(choice.get("logprobs"))
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise BadReply(f"a choice is not what completions promise: {error!r}") from error
+    finish = choice.get("finish_reason")
+    if "\n" not in text:
+        return _sample(text, entries, finish=finish, ended=_end_is_priced(text, entries), priced=priced)
+    first = text.split("\n", 1)[0]
+    if entries is not None:
+        # Tokens up to and with the first line break, if they spell the text that came back.
+        spelled = b"".join(piece for piece, _ in entries)
+        last = next((k for k, (piece, _) in enumerate(entries) if b"\n" in piece), None)
+        faithful = spelled.decode("utf-8", "replace").startswith(first)
+        entries = entries[: last + 1] if last is not None and faithful else None
+    return _sample(first, entries, finish="stop", ended=entries is not None, priced=priced)
+
+
+def _entries(logprobs: Any) -> list[Priced] | None:
+    """Tokens as bytes with their log-probabilities, from today's layout or the older one; None if there are none."""
+    if not logprobs:
+        return None
+    if logprobs.get("content") is not None:
+        found = [(_bytes(entry), float(entry["logprob"])) for entry in logprobs["content"]]
+    elif logprobs.get("tokens") is not None:
+        values = logprobs["token_logprobs"]
+        found = [(str(t).encode(), float(v)) for t, v in zip(logprobs["tokens"], values, strict=True)]
+    else:
+        return None
+    return found if all(math.isfinite(value) and value <= 1e-6 for _, value in found) else None
+
+
+def _bytes(entry: dict[str, Any]) -> bytes:
+    raw = entry.get("bytes")
+    return bytes(raw) if raw is not None else str(entry["token"]).encode()
+
+
+def _end_is_priced(text: str, entries: list[Priced] | None) -> bool:
+    """Whether the last token is the end: the others spell the whole text, and it adds something else, or nothing.
+
+    >>> _end_is_priced("Paris", [(b"Paris", -0.1)])
+    False
+    >>> _end_is_priced("Paris", [(b"Paris", -0.1), (b"<|im_end|>", -0.2)])
+    True
+    """
+    if not entries:
+        return False
+    before = b"".join(piece for piece, _ in entries[:-1]).strip()
+    last = entries[-1][0].strip()
+    if before != text.encode().strip():
+        return False
+    if not text.strip() and last:  # an empty answer: nothing but the look of it tells an end from lost text
+        return last.startswith(b"<") and last.endswith(b">")
+    return not entries[-1][0] or bool(last)
+
+
+def _sample(text: str, entries: list[Priced] | None, *, finish: Any, ended: bool, priced: bool) -> Sample:
+    values = tuple(min(0.0, value) for _, value in entries) if entries else None
+    whole = finish in ("stop", None, "eos", "end_turn")
+    pieces = tuple(piece.decode("utf-8", "backslashreplace") for piece, _ in entries) if entries else None
+    return Sample(
+        text.strip(),
+        logprob=math.fsum(values) if values and whole and ended and priced else None,
+        tokens=pieces,
+        token_logprobs=values,
+        complete=whole,
+    )

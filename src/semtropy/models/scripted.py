@@ -1,0 +1,87 @@
+"""`scripted`: a model that answers from a script, for tests, docs and trying things out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError, ModelError
+from ..nouns import Sample
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+__all__ = ["Scripted", "scripted"]
+
+Answers = Mapping[str, float]
+
+
+class Scripted:
+    """Draws from a known distribution over answers, so that everything measured has a known truth.
+
+    `script` maps each prompt to its answers and their probabilities; `default` answers every other prompt.
+
+    >>> model = Scripted(default={"Paris": 0.75, "Lyon": 0.25})
+    >>> [round(sample.logprob, 3) for sample in model.sample("Capital?", 2, rng=np.random.default_rng(1))]
+    [-0.288, -1.386]
+    """
+
+    def __init__(
+        self,
+        script: Mapping[str, Answers] | None = None,
+        *,
+        default: Answers | None = None,
+        delay: float = 0.0,
+        name: str = "scripted",
+    ) -> None:
+        self.name, self.delay = name, delay
+        self._script = {prompt: _checked(answers, prompt) for prompt, answers in (script or {}).items()}
+        self._default = None if default is None else _checked(default, "default")
+
+    def sample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` answers; their log-probabilities are those of the distribution at `temperature`."""
+        answers = self._script.get(prompt, self._default)
+        if answers is None:
+            raise ModelError(f"the script has no answers for this prompt ({len(self._script)} others)")
+        texts = list(answers)
+        weights = np.array(list(answers.values())) ** (1.0 / max(temperature, 1e-3))
+        weights = weights / weights.sum()
+        drawn = np.random.default_rng(rng).choice(len(texts), size=n, p=weights)
+        return [Sample(texts[k], math.log(weights[k]), (texts[k],), (math.log(weights[k]),)) for k in drawn]
+
+    async def asample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """`sample`, awaitable, after `delay` seconds."""
+        await asyncio.sleep(self.delay)
+        return self.sample(prompt, n, temperature=temperature, rng=rng)
+
+
+def _checked(answers: Answers, prompt: str) -> dict[str, float]:
+    bad = [text for text, p in answers.items() if not (math.isfinite(p) and p > 0)]
+    if not answers or bad:
+        raise InputError(f"the script for {prompt!r}: each answer needs a probability above 0")
+    total = math.fsum(answers.values())
+    if abs(total - 1) > 1e-6:
+        raise InputError(f"the script for {prompt!r}: its probabilities sum to {total:.6g}, not 1")
+    return dict(answers)
+
+
+def scripted(path: str) -> Scripted:
+    """Read a script from a JSON file: {"prompt": {"answer": probability}}; the prompt "*" answers all others."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {error}") from error
+    if not isinstance(data, dict) or not all(isinstance(answers, dict) for answers in data.values()):
+        raise InputError(f'{path}: expected {{"prompt": {{"answer": probability}}}}')
+    default = data.pop("*", None)
+    return Scripted(data, default=default, name=f"scripted:{path}")

@@ -1,0 +1,293 @@
+"""`hf:NAME_OR_PATH`: any causal checkpoint through transformers, batched, with exact log-probabilities.
+
+Answers are drawn here, not by `generate`: one uniform number a token and sample, turned into a token by the
+distribution's own cumulative sum. What is drawn then depends on a sample's seed alone, not on the batch it is
+in, and the log-probability is that of the very distribution drawn from, end included: which of the tokens
+that only end an answer was drawn says nothing of the answer, so the last log-probability is that of any.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ..errors import InputError, MissingExtra, ModelError, PromptTooLong
+from ..nouns import Sample
+from .decoding import Decoding, Ends, uniforms
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+__all__ = ["Transformers", "hf"]
+
+COLDEST = 1e-3  # a temperature of 0 means the most likely token: this is as good as that
+
+Wrap = Callable[[str], str]
+T = TypeVar("T")
+
+
+class Transformers:
+    """A loaded checkpoint and its tokenizer.
+
+    `sample` puts `wrap` around a question; `complete` goes on from a prompt as it stands. An answer ends with
+    an end token, or with any token that holds `stop`. `max_rows` bounds how many answers are drawn side by
+    side, and `max_batch_tokens` how many prompt tokens are read at once; both are halved when memory runs
+    out.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        tokenizer: Any,
+        *,
+        name: str = "hf",
+        max_tokens: int = 32,
+        stop: str | None = "\n",
+        wrap: Wrap | None = None,
+        max_rows: int = 128,
+        max_batch_tokens: int = 16384,
+    ) -> None:
+        if max_tokens < 1 or max_rows < 1:
+            raise InputError(f"max_tokens is {max_tokens} and max_rows is {max_rows}: both are at least 1")
+        self.name, self.max_tokens, self.eos_included = name, max_tokens, True
+        self._network, self._tokenizer, self._wrap = network.eval(), tokenizer, wrap
+        self._max_rows, self._max_batch_tokens = max_rows, max_batch_tokens
+        self._context = getattr(network.config, "max_position_embeddings", None) or 1 << 30
+        self._ends = Ends.of(network, tokenizer, stop)
+
+    @property
+    def endings(self) -> frozenset[int]:
+        """The tokens that end an answer and add nothing to it; all are given as one, the end token."""
+        return self._ends.pure
+
+    def sample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` answers to a question."""
+        if not prompt.strip():
+            raise InputError("the prompt is empty: ask something")
+        return self.complete(
+            self._wrap(prompt) if self._wrap else prompt, n, temperature=temperature, rng=rng
+        )
+
+    def complete(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` continuations of the prompt as it stands."""
+        rngs = [rng if rng is not None else np.random.default_rng()]
+        return self.complete_many([prompt], n, temperature=temperature, rngs=rngs)[0]
+
+    def complete_many(
+        self, prompts: Sequence[str], n: int, *, temperature: float = 1.0, rngs: Sequence[Generator]
+    ) -> list[list[Sample]]:
+        """Draw `n` continuations of each prompt; a prompt's draws depend on its own generator alone."""
+        if n < 1 or temperature < 0:
+            raise InputError(f"n is {n} and temperature is {temperature}: at least 1, and not below 0")
+        encoded = [self._encode(prompt) for prompt in prompts]
+        rows = [(place, uniforms(rng, n, self.max_tokens)) for place, rng in enumerate(rngs)]
+        return self._within_memory(lambda: self._complete(encoded, rows, n, max(temperature, COLDEST)))
+
+    def _complete(
+        self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int, temperature: float
+    ) -> list[list[Sample]]:
+        # One prompt's rows stay in order; a batch may hold several prompts, or a part of one prompt's rows.
+        results: list[list[Sample]] = [[] for _ in encoded]
+        for places, numbers in self._batches(encoded, rows, n):
+            drawn = self._draw([encoded[place] for place in places], numbers, temperature)
+            each = len(drawn) // len(places)
+            for k, place in enumerate(places):
+                results[place] += drawn[k * each : (k + 1) * each]
+        return results
+
+    def continuation_logprobs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The log-probability of each continuation after its prompt, at temperature 1."""
+        encoded = []
+        for prompt, continuation in pairs:
+            tail = self._tokenizer(continuation, add_special_tokens=False).input_ids
+            if not tail:
+                raise InputError("the continuation is empty: there is nothing to weigh")
+            encoded.append((self._encode(prompt, room=len(tail)), tail))
+        return self._within_memory(lambda: self._weigh(encoded))
+
+    def _weigh(self, encoded: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+        import torch
+
+        results: list[float] = []
+        longest = max((len(head) + len(tail) for head, tail in encoded), default=1)
+        size = max(1, self._max_batch_tokens // longest)
+        for start in range(0, len(encoded), size):
+            group = encoded[start : start + size]
+            keep = 1 + max(len(tail) for _, tail in group)
+            with torch.inference_mode():
+                logits = self._read([head + tail for head, tail in group], keep=keep)[0]
+                table = torch.log_softmax(logits.double(), dim=-1)
+            for row, (_, tail) in enumerate(group):
+                at = keep - 1 - len(tail)
+                results.append(math.fsum(float(table[row, at + k, token]) for k, token in enumerate(tail)))
+        return results
+
+    def _within_memory(self, work: Callable[[], T]) -> T:
+        """Do the work, in smaller and smaller batches while the device's memory is too small for it."""
+        import torch
+
+        while True:
+            try:
+                return work()
+            except torch.OutOfMemoryError as error:
+                if self._max_rows == 1:
+                    raise ModelError(f"{self.name} does not fit the device's memory: {error}") from error
+            self._max_rows = max(1, self._max_rows // 2)
+            self._max_batch_tokens = max(1, self._max_batch_tokens // 2)
+            torch.cuda.empty_cache()
+
+    def _encode(self, prompt: str, room: int | None = None) -> list[int]:
+        ids: list[int] = list(self._tokenizer(prompt).input_ids)
+        room = self.max_tokens if room is None else room
+        if not ids:
+            raise InputError("the prompt is empty: ask something")
+        if len(ids) + room > self._context:
+            raise PromptTooLong(
+                f"the prompt has {len(ids)} tokens, and {self.name} holds {self._context} "
+                f"with {room} of them kept for the answer: shorten the prompt"
+            )
+        return ids
+
+    def _batches(
+        self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int
+    ) -> list[tuple[list[int], Any]]:
+        """What goes through the network together: whole prompts up to both limits, or some rows of one."""
+        if n > self._max_rows:
+            step = self._max_rows
+            return [([k], numbers[at : at + step]) for k, numbers in rows for at in range(0, n, step)]
+        longest = max(map(len, encoded), default=1)
+        size = max(1, min(self._max_rows // n, self._max_batch_tokens // longest))
+        groups = [rows[at : at + size] for at in range(0, len(rows), size)]
+        return [([k for k, _ in group], np.concatenate([x for _, x in group])) for group in groups]
+
+    def _read(self, sequences: Sequence[list[int]], keep: int, cache: bool = False) -> tuple[Any, Any, Any]:
+        """Logits of the last `keep` positions, the cache, and the attention mask of left-padded sequences."""
+        import torch
+
+        longest = max(map(len, sequences))
+        ids = torch.zeros(len(sequences), longest, dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for row, sequence in enumerate(sequences):
+            ids[row, longest - len(sequence) :] = torch.tensor(sequence)
+            mask[row, longest - len(sequence) :] = 1
+        ids, mask = ids.to(self._network.device), mask.to(self._network.device)
+        out = self._network(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
+            use_cache=cache,
+            logits_to_keep=keep,
+        )
+        return out.logits[:, -keep:], out.past_key_values if cache else None, mask
+
+    def _draw(self, encoded: Sequence[list[int]], numbers: Any, temperature: float) -> list[Sample]:
+        """Draw the rows of `numbers`, as many for each prompt, side by side."""
+        import torch
+
+        each = len(numbers) // len(encoded)
+        with torch.inference_mode():
+            logits, cache, mask = self._read(encoded, keep=1, cache=True)
+            cache.batch_repeat_interleave(each)
+            logits = logits[:, -1].repeat_interleave(each, dim=0)
+            mask = mask.repeat_interleave(each, dim=0)
+            decoding = Decoding(self._network, self._ends, logits, cache, mask)
+            tokens, scores = decoding.run(torch.as_tensor(numbers, device=logits.device), temperature)
+        return [self._finish(ids, values) for ids, values in zip(tokens, scores, strict=True)]
+
+    def _finish(self, ids: list[int], scores: list[float]) -> Sample:
+        tail = self._ends.tail(ids[-1])
+        complete = tail is not None
+        body = ids[:-1] if complete else ids
+        text = self._tokenizer.decode(body, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return Sample((text + (tail or "")).strip(), math.fsum(scores), tuple(ids), tuple(scores), complete)
+
+
+def hf(
+    path: str,
+    *,
+    device: str | None = None,
+    dtype: str = "float32",
+    form: str = "brief",
+    **options: Any,
+) -> Transformers:
+    """The checkpoint at a hub name, a folder, or a GGUF file (dequantised).
+
+    `form` says what `sample` puts around a question: `brief` (five short examples), `chat` (the checkpoint's
+    own chat template; answers may have several lines) or `raw` (nothing).
+    """
+    wanted = {"float32", "bfloat16", "float16"}
+    if dtype not in wanted:
+        raise InputError(f"dtype is {dtype!r}: one of {', '.join(sorted(wanted))}")
+    torch, transformers = _libraries()
+    place: dict[str, Any] = {"pretrained_model_name_or_path": path}
+    if path.endswith(".gguf"):
+        file = Path(path)
+        place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+    try:
+        with redirect_stderr(io.StringIO()):  # progress bars that know nothing of ours
+            tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
+            network = transformers.AutoModelForCausalLM.from_pretrained(**place)
+    except (OSError, ValueError, ImportError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"hf:{path} cannot be loaded: {reason}") from error
+    if path.endswith(".gguf"):
+        _split_digits(tokenizer, path)
+    if network.dtype != getattr(torch, dtype):
+        network = network.to(getattr(torch, dtype))
+    network = network.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if form == "chat":
+        options.setdefault("stop", None)
+    return Transformers(network, tokenizer, name=f"hf:{path}", wrap=_wrapper(form, tokenizer), **options)
+
+
+def _split_digits(tokenizer: Any, path: str) -> None:
+    """Give a tokenizer made from a GGUF file the digit splitting that transformers leaves out of it.
+
+    SmolLM's splits every digit from its neighbours, the space before it included. Most text comes out the same
+    without; fractions and other scripts' digits do not.
+    """
+    import gguf
+    from tokenizers import pre_tokenizers
+
+    field = gguf.GGUFReader(path).get_field("tokenizer.ggml.pre")
+    if field is not None and field.contents() == "smollm":
+        backend = tokenizer.backend_tokenizer
+        split = pre_tokenizers.Digits(individual_digits=True)
+        backend.pre_tokenizer = pre_tokenizers.Sequence([split, backend.pre_tokenizer])
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingExtra("transformers", extra="transformers") from error
+    return torch, transformers
+
+
+def _wrapper(form: str, tokenizer: Any) -> Wrap | None:
+    if form == "raw":
+        return None
+    if form == "brief":
+        from .brief import brief_prompt
+
+        return brief_prompt
+    if form == "chat":
+
+        def chat(question: str) -> str:
+            said = [{"role": "user", "content": question}]
+            text: str = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+            return text
+
+        return chat
+    raise InputError(f"form is {form!r}: one of brief, chat, raw")

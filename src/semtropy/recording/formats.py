@@ -1,0 +1,116 @@
+"""One door to recordings of every kind: JSON lines (plain or gzip), Parquet, or a folder being written.
+
+What a file is, is read from its first bytes; what a new file becomes is said by its name.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ..errors import RecordingError
+from .jsonlines import read_lines, write_lines
+from .schema import Header, Recording, Row
+
+__all__ = ["Stream", "open_recording", "read_recording", "read_rows", "write_recording"]
+
+PARQUET_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A recording being read: its header at once, its rows as they are asked for, once."""
+
+    header: Header
+    rows: Iterator[Row]
+
+
+def open_recording(path: str | os.PathLike[str], *, allow_empty: bool = False) -> Stream:
+    """The header of the recording at `path` and an iterator over its rows, in the order of the file.
+
+    A folder is read by `semtropy.recording.store.read_store(path)`, which like the readers here yields the header
+    and then the rows. A recording without a question is an error unless `allow_empty`.
+    """
+    place = Path(path)
+    parts = _reader(place)
+    header = next(parts)
+    assert isinstance(header, Header)
+    rows = (part for part in parts if isinstance(part, Row))
+    return Stream(header, rows if allow_empty else _not_empty(rows, str(path)))
+
+
+def read_rows(path: str | os.PathLike[str]) -> Iterator[Row]:
+    """The rows of the recording at `path`, one at a time."""
+    return open_recording(path).rows
+
+
+def read_recording(path: str | os.PathLike[str], *, allow_empty: bool = False) -> Recording:
+    """The whole recording at `path`."""
+    stream = open_recording(path, allow_empty=allow_empty)
+    with _collector_paused():
+        return Recording(stream.header, tuple(stream.rows))
+
+
+def write_recording(
+    path: str | os.PathLike[str], header: Header | Mapping[str, Any], rows: Iterable[Row | Mapping[str, Any]]
+) -> int:
+    """Write a recording in the format its name asks for (.jsonl, .jsonl.gz, .parquet); how many rows it has.
+
+    The file appears under its name only when it is whole.
+    """
+    name = Path(path).name
+    if name.endswith(".parquet"):
+        count: int = import_module(".parquet", __package__).write_parquet(path, header, rows)
+        return count
+    if not name.endswith((".jsonl", ".jsonl.gz")):
+        raise RecordingError("a recording's name ends in .jsonl, .jsonl.gz or .parquet", path=str(path))
+    return write_lines(path, header, rows)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Rows hold no cycles, but a million new lists set the collector looking for some: a third of the reading time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _reader(path: Path) -> Iterator[Header | Row]:
+    if path.is_dir():
+        return _read_folder(path)
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(4)
+    except OSError as error:
+        raise RecordingError(f"cannot be read: {error.strerror or error}", path=str(path)) from None
+    if magic == PARQUET_MAGIC:
+        parts: Iterator[Header | Row] = import_module(".parquet", __package__).read_parquet(path)
+        return parts
+    return read_lines(path)
+
+
+def _read_folder(path: Path) -> Iterator[Header | Row]:
+    try:
+        store = import_module(".store", __package__)
+    except ModuleNotFoundError:
+        raise RecordingError("is a folder, expected a file of a recording", path=str(path)) from None
+    parts: Iterator[Header | Row] = store.read_store(path)
+    return parts
+
+
+def _not_empty(rows: Iterator[Row], path: str) -> Iterator[Row]:
+    first = next(rows, None)
+    if first is None:
+        raise RecordingError("the recording holds no questions", path=path)
+    yield from chain([first], rows)

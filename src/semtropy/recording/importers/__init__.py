@@ -1,0 +1,51 @@
+"""Recordings from the files of other tools: one file a format, one line each in the registry below."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, RecordingError
+from ..formats import write_recording
+from ..schema import Header, Row
+from .common import Imported
+
+__all__ = ["FORMATS", "import_recording"]
+
+FORMATS = {
+    "nature": ("nature", "read_nature"),
+    "paper": ("paper", "read_paper"),
+    "lm-polygraph": ("lm_polygraph", "read_lm_polygraph"),
+    "uqlm": ("uqlm", "read_uqlm"),
+    "csv": ("table", "read_table"),
+}
+
+
+def import_recording(
+    kind: str,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    header: Mapping[str, Any] | None = None,
+) -> Imported:
+    """Write the recording `target` from the file `source` of another tool; `header` adds to what the file says.
+
+    Pickles are opened without running any code in them.
+    """
+    if kind not in FORMATS:
+        raise InputError(f"no format is called {kind!r}: choose one of {', '.join(FORMATS)}")
+    module, function = FORMATS[kind]
+    found: Imported = getattr(import_module(f".{module}", __name__), function)(Path(source))
+    if not found.rows:
+        raise RecordingError("holds no questions", path=str(source))
+    said = {**found.header, **(header or {}), "imported": {"format": kind, "file": Path(source).name}}
+    made = Header.make(**said)
+    rows = [
+        Row(row, header=made, path=f"{source}, question {place}")
+        for place, row in enumerate(found.rows, start=1)
+    ]
+    write_recording(target, made, rows)
+    return Imported(dict(made), found.rows, found.notes)

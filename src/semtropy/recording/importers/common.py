@@ -1,0 +1,113 @@
+"""What every importer needs: values out of foreign files, with errors that name the file and the field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ...errors import InputError, RecordingError
+from .arrays import plain
+
+__all__ = ["Imported", "Source", "join_identical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A recording in the making: what its header says, its rows, and what a user should know about them."""
+
+    header: dict[str, Any]
+    rows: list[dict[str, Any]]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A foreign file; every complaint names it and the field."""
+
+    path: Path
+
+    def fail(self, message: str, at: str, line: int | None = None) -> NoReturn:
+        raise RecordingError(message, path=str(self.path), line=line, field=at)
+
+    def plain(self, value: Any, at: str) -> Any:
+        """`value` with arrays and tensors as lists."""
+        try:
+            found = plain(value)
+        except InputError as error:
+            self.fail(str(error), at)
+        return found
+
+    def mapping(self, value: Any, at: str) -> Mapping[str, Any]:
+        if not isinstance(value, Mapping):
+            self.fail(f"expected a dict, found {_kind(value)}", at)
+        return value
+
+    def item(self, holder: Any, key: str, at: str) -> Any:
+        """What `holder` has under `key`."""
+        held = self.mapping(holder, at)
+        if key not in held:
+            self.fail("is missing", f"{at}.{key}" if at else key)
+        return held[key]
+
+    def sequence(self, value: Any, at: str, size: int | None = None) -> list[Any]:
+        found = self.plain(value, at) if not isinstance(value, list | tuple) else list(value)
+        if not isinstance(found, list):
+            self.fail(f"expected a list, found {_kind(value)}", at)
+        if size is not None and len(found) != size:
+            self.fail(f"has {len(found)} entries, expected {size}", at)
+        return found
+
+    def text(self, value: Any, at: str) -> str:
+        if not isinstance(value, str):
+            self.fail(f"expected text, found {_kind(value)}", at)
+        return value
+
+    def number(self, value: Any, at: str) -> float | None:
+        """A finite number; None for None and NaN, which these tools write for unknown."""
+        found = self.plain(value, at)
+        if isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        if found is None or (isinstance(found, float) and math.isnan(found)):
+            return None
+        if not isinstance(found, bool | int | float):
+            self.fail(f"expected a number, found {_kind(found)}", at)
+        if math.isinf(found):
+            self.fail(f"expected a finite number, found {found}", at)
+        return float(found)
+
+    def logprobs(self, value: Any, at: str) -> list[float] | None:
+        """Token log-probabilities; None where one of them is unknown."""
+        if value is None:
+            return None
+        numbers = [
+            self.number(entry, f"{at}[{place}]") for place, entry in enumerate(self.sequence(value, at))
+        ]
+        return (
+            None if None in numbers or not numbers else [number for number in numbers if number is not None]
+        )
+
+    def whole(self, value: Any, at: str) -> int:
+        number = self.number(value, at)
+        if number is None or number != int(number) or number < 0:
+            self.fail(f"expected a whole number from 0, found {value!r}", at)
+        return int(number)
+
+
+def join_identical(texts: Sequence[str], meanings: Sequence[int]) -> tuple[list[int], int]:
+    """Meanings in which identical texts share that of the first, and how many samples that moved.
+
+    An entailment model may deny that an answer entails itself; the recording does not.
+
+    >>> join_identical(["a", "b", "a"], [0, 1, 2])
+    ([0, 1, 0], 1)
+    """
+    first: dict[str, int] = {}
+    joined = [first.setdefault(text, meaning) for text, meaning in zip(texts, meanings, strict=True)]
+    return joined, sum(old != new for old, new in zip(meanings, joined, strict=True))
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,141 @@
+"""lm-polygraph's `UEManager.save`: a torch file with the statistics the run was told to keep.
+
+The file does not say at what temperature or cut it was sampled, so its log-probabilities are no floors until
+the header says so. They include the end token; a sample that ran into the length limit has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .common import Imported, Source
+from .pickles import load_pickle
+
+__all__ = ["read_lm_polygraph"]
+
+# A generation metric that says right or wrong; others are kept under the key `lm_polygraph`.
+GRADE = "Accuracy"
+NEEDED = "is missing: run lm-polygraph with save_stats=['sample_texts', 'sample_log_probs', 'sample_tokens']"
+
+
+def read_lm_polygraph(path: Path) -> Imported:
+    """The saved manager at `path`; the run needs save_stats with sample_texts, and better sample_log_probs too."""
+    source = Source(path)
+    held = load_pickle(path)
+    stats = source.mapping(source.item(held, "stats", ""), "stats")
+    texts = _column(source, stats, "sample_texts", None)
+    if texts is None:
+        source.fail(NEEDED, "stats.sample_texts")
+    columns = {
+        name: _column(source, stats, name, len(texts))
+        for name in (
+            "input_texts",
+            "target_texts",
+            "greedy_texts",
+            "greedy_log_likelihoods",
+            "sample_log_probs",
+            "sample_log_likelihoods",
+            "sample_tokens",
+        )
+    }
+    if columns["input_texts"] is None:
+        source.fail("is missing", "stats.input_texts")
+    scores = {
+        **_scores(source, held, "gen_metrics", len(texts)),
+        **_scores(source, held, "estimations", len(texts)),
+    }
+    rows = [
+        _row(source, place, {"sample_texts": texts[place], **_pick(columns, place)}, _pick(scores, place))
+        for place in range(len(texts))
+    ]
+    header = {"model": None, "dataset": None, "temperature": None, "eos_included": True}
+    return Imported(
+        header, rows, ["the file does not say the model, the dataset or the temperature: see --set"]
+    )
+
+
+def _column(source: Source, stats: Mapping[str, Any], name: str, size: int | None) -> list[Any] | None:
+    found = stats.get(name, stats.get(f"blackbox_{name}"))
+    return None if found is None else source.sequence(found, f"stats.{name}", size)
+
+
+def _pick(columns: Mapping[str, list[Any] | None], place: int) -> dict[str, Any]:
+    return {name: values[place] for name, values in columns.items() if values is not None}
+
+
+def _scores(source: Source, held: Any, group: str, size: int) -> dict[str, list[Any] | None]:
+    """Sequence-level scores: {("sequence", name): [a number a question]}."""
+    found: dict[str, list[Any] | None] = {}
+    table: Mapping[Any, Any] = source.mapping(source.mapping(held, "").get(group) or {}, group)
+    for key, values in table.items():
+        if isinstance(key, tuple) and len(key) == 2 and key[0] == "sequence":
+            found[str(key[1])] = source.sequence(values, f"{group}[{key!r}]", size)
+    return found
+
+
+def _row(source: Source, place: int, values: dict[str, Any], scores: dict[str, Any]) -> dict[str, Any]:
+    numbers = {name: source.number(value, f"{name}[{place}]") for name, value in scores.items()}
+    grade = numbers.get(GRADE)
+    row: dict[str, Any] = {
+        "id": str(place),
+        "question": source.text(values["input_texts"], f"stats.input_texts[{place}]"),
+        "context": None,
+        "references": _references(source, values.get("target_texts"), f"stats.target_texts[{place}]"),
+    }
+    if "greedy_texts" in values:
+        answer: dict[str, Any] = {"text": source.text(values["greedy_texts"], f"stats.greedy_texts[{place}]")}
+        known = source.logprobs(
+            values.get("greedy_log_likelihoods"), f"stats.greedy_log_likelihoods[{place}]"
+        )
+        if known is not None:
+            answer["token_logprobs"] = known
+        row["answer"] = {**answer, "correct": None if grade is None else grade > 0.5}
+    row["samples"] = _samples(source, place, values)
+    if numbers.get("PTrue") is not None:  # minus the log-probability of "True"
+        row["p_true"] = min(1.0, math.exp(-float(numbers["PTrue"] or 0.0)))
+    return {**row, "lm_polygraph": numbers} if numbers else row
+
+
+def _references(source: Source, value: Any, at: str) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    return [source.text(text, f"{at}[{n}]") for n, text in enumerate(source.sequence(value, at))]
+
+
+def _samples(source: Source, place: int, values: dict[str, Any]) -> list[dict[str, Any]]:
+    texts = source.sequence(values["sample_texts"], f"stats.sample_texts[{place}]")
+
+    def entry(name: str, n: int) -> tuple[Any, str]:
+        at = f"stats.{name}[{place}]"
+        found = values.get(name)
+        return (None if found is None else source.sequence(found, at, len(texts))[n]), f"{at}[{n}]"
+
+    samples = []
+    for n, text in enumerate(texts):
+        sample: dict[str, Any] = {"text": source.text(text, f"stats.sample_texts[{place}][{n}]")}
+        total = source.number(*entry("sample_log_probs", n))
+        parts = source.logprobs(*entry("sample_log_likelihoods", n))
+        tokens, at = entry("sample_tokens", n)
+        sample["logprob"] = total
+        if parts is not None:
+            sample["token_logprobs"] = parts
+        if tokens is not None:
+            sample["tokens"] = [source.whole(token, at) for token in source.sequence(tokens, at)]
+        # The total counts the end token and the parts do not: equal means that no end was drawn.
+        if total is not None and parts is not None and total == _running_sum(parts):
+            sample["complete"] = False
+        samples.append(sample)
+    return samples
+
+
+def _running_sum(parts: list[float]) -> float:
+    """As lm-polygraph adds up, one by one: sum() rounds better on newer Pythons, and would differ."""
+    total = 0.0
+    for part in parts:
+        total += part
+    return total

@@ -1,0 +1,187 @@
+"""uqlm's results: `UQResult.to_df()` as JSON or CSV, or `UQResult.to_dict()` as JSON, which has no prompts.
+
+Chat APIs leave the end token out of their log-probabilities: the header says that they are no floors.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from .common import Imported, Source
+
+__all__ = ["read_uqlm"]
+
+FAILED = "Unable to get response"  # what uqlm puts where the endpoint gave nothing
+# Columns by their names in a dict (plural) and in a data frame (singular).
+NAMES = {
+    "prompts": ("prompts", "prompt"),
+    "responses": ("responses", "response"),
+    "sampled_responses": ("sampled_responses",),
+    "logprob": ("logprob", "logprobs"),
+    "sampled_logprob": ("sampled_logprob", "multiple_logprobs", "multiple_logprob"),
+}
+
+
+def read_uqlm(path: Path) -> Imported:
+    """The results at `path`."""
+    source = Source(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        source.fail(f"cannot be read: {error.strerror or error}", "")
+    except UnicodeDecodeError:
+        source.fail("is not UTF-8 text", "")
+    table, metadata = _csv(source, text) if path.suffix == ".csv" else _json(source, text)
+    columns = {name: _column(source, table, spellings) for name, spellings in NAMES.items()}
+    sampled = columns["sampled_responses"]
+    if sampled is None:
+        source.fail("is missing: only results with sampled responses can be imported", "sampled_responses")
+    used = {spelling for spellings in NAMES.values() for spelling in spellings}
+    others = {
+        name: source.sequence(values, name, len(sampled))
+        for name, values in table.items()
+        if name not in used
+    }
+    dropped = 0
+    rows = []
+    for place in range(len(sampled)):
+        values = {name: column[place] for name, column in columns.items() if column is not None}
+        row, failed = _row(source, place, values)
+        dropped += failed
+        extra = {name: values[place] for name, values in others.items()}
+        rows.append({**row, "uqlm": _known(extra)} if extra else row)
+    notes = [f"{dropped} failed responses were left out"] if dropped else []
+    if columns["prompts"] is None:
+        notes.append(
+            "the file has no prompts (uqlm's to_dict() leaves them out; to_df().to_json(...) keeps them)"
+        )
+    return Imported(_header(metadata), rows, notes)
+
+
+def _header(metadata: Any) -> dict[str, Any]:
+    held = metadata if isinstance(metadata, dict) else {}
+    inner = held.get("parameters") if isinstance(held.get("parameters"), dict) else {}
+    temperature = {**held, **(inner or {})}.get("sampling_temperature")
+    known = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    return {
+        "model": None,
+        "dataset": None,
+        "temperature": temperature if known else None,
+        "eos_included": False,
+        "uqlm": _known(held),
+    }
+
+
+def _json(source: Source, text: str) -> tuple[dict[str, Any], Any]:
+    try:
+        held = json.loads(text)
+    except ValueError as error:
+        source.fail(f"is not JSON ({error})", "")
+    if isinstance(held, list):  # to_df().to_json(orient="records")
+        names = dict.fromkeys(name for record in held for name in source.mapping(record, "records"))
+        return {name: [record.get(name) for record in held] for name in names}, None
+    metadata = held.get("metadata") if isinstance(held, dict) else None
+    data = source.mapping(held.get("data", held) if isinstance(held, dict) else held, "data")
+    # to_df().to_json(): each column a dict from row number to value
+    return {
+        name: list(values.values()) if isinstance(values, dict) else values for name, values in data.items()
+    }, metadata
+
+
+def _csv(source: Source, text: str) -> tuple[dict[str, Any], Any]:
+    """A data frame as CSV: lists stand there as Python prints them."""
+    csv.field_size_limit(2**31 - 1)
+    lines = csv.DictReader(text.splitlines(keepends=True))
+    table: dict[str, Any] = {name: [] for name in lines.fieldnames or () if name}
+    listed = {*NAMES["sampled_responses"], *NAMES["logprob"], *NAMES["sampled_logprob"]}
+    for record in lines:
+        for name, column in table.items():
+            value = record.get(name) or None
+            column.append(
+                _literal(source, value, name, lines.line_num) if name in listed and value else value
+            )
+    return table, None
+
+
+class _NanIsNone(ast.NodeTransformer):
+    """Python prints an unknown number as nan, and then cannot read it back."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.copy_location(ast.Constant(None), node) if node.id == "nan" else node
+
+
+def _literal(source: Source, value: str, name: str, line: int) -> Any:
+    try:
+        return ast.literal_eval(_NanIsNone().visit(ast.parse(value.strip(), mode="eval")))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        source.fail("expected a list as Python prints it; JSON is the safer form", name, line)
+
+
+def _column(source: Source, table: dict[str, Any], spellings: tuple[str, ...]) -> list[Any] | None:
+    for name in spellings:
+        if table.get(name) is not None:
+            return source.sequence(table[name], name)
+    return None
+
+
+def _row(source: Source, place: int, values: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    row: dict[str, Any] = {
+        "id": str(place),
+        "question": source.text(values.get("prompts") or "", f"prompts[{place}]"),
+        "context": None,
+        "references": [],
+    }
+    if isinstance(values.get("responses"), str):
+        answer = {"text": values["responses"]}
+        row["answer"] = {
+            **answer,
+            **_tokens(source, values.get("logprob"), f"logprob[{place}]"),
+            "correct": None,
+        }
+        row["answer"].pop("tokens", None)
+    at = f"sampled_responses[{place}]"
+    texts = source.sequence(values["sampled_responses"], at)
+    scores = values.get("sampled_logprob")
+    known = (
+        [None] * len(texts)
+        if scores is None
+        else source.sequence(scores, f"sampled_logprob[{place}]", len(texts))
+    )
+    samples = [
+        {
+            "text": source.text(text, f"{at}[{n}]"),
+            **_tokens(source, known[n], f"sampled_logprob[{place}][{n}]"),
+        }
+        for n, text in enumerate(texts)
+    ]
+    row["samples"] = [sample for sample in samples if sample["text"] != FAILED]
+    return row, len(samples) - len(row["samples"])
+
+
+def _tokens(source: Source, value: Any, at: str) -> dict[str, Any]:
+    """[{"token", "logprob", ...}] as the endpoint gave it; unknown where one is NaN."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return {}
+    entries = source.sequence(value, at)
+    scores = source.logprobs(
+        [source.item(entry, "logprob", f"{at}[{n}]") for n, entry in enumerate(entries)], at
+    )
+    if scores is None:
+        return {}
+    tokens = [entry.get("token") for entry in entries]
+    found: dict[str, Any] = {"token_logprobs": scores}
+    return {**found, "tokens": tokens} if all(isinstance(token, str) for token in tokens) else found
+
+
+def _known(value: Any) -> Any:
+    """The value with null for NaN, which JSON has no word for."""
+    if isinstance(value, dict):
+        return {str(key): _known(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,199 @@
+"""Recordings as JSON lines, plain or gzip: a header line, then a line a question, read and written one at a time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, NoReturn
+
+from ..errors import RecordingError
+from .schema import Header, Row
+from .validate import find_unwritable
+
+__all__ = ["Writer", "read_lines", "write_lines"]
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_lines(path: Path) -> Iterator[Header | Row]:
+    """The header, then the rows, in the order of the file; memory holds one row and the ids seen."""
+    name = str(path)
+    header: Header | None = None
+    lines_of_ids: dict[str, int] = {}
+    for line, text in _numbered(path):
+        fields = _parse(text, name, line)
+        if header is None:
+            header = _header(fields, name, line)
+            yield header
+            continue
+        row = Row(fields, header=header, path=name, line=line)
+        first = lines_of_ids.setdefault(row.id, line)
+        if first != line:
+            row.fail(f"{row.id!r} is the id of line {first} already: ids are unique", "id")
+        yield row
+    if header is None:
+        raise RecordingError(
+            'the file is empty: a recording starts with a header {"semtropy_recording": 1, ...}', path=name
+        )
+
+
+def _header(fields: dict[str, Any], name: str, line: int) -> Header:
+    try:
+        return Header(fields)
+    except RecordingError as error:
+        raise RecordingError(error.message, path=name, line=line, field=error.field) from None
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, with their numbers; what is wrong with the file is named."""
+    line = 0
+    try:
+        with ExitStack() as stack:
+            # Bytes, because only b"\\n" ends a line of JSON: text mode would also split at other separators.
+            stream: IO[bytes] | gzip.GzipFile = stack.enter_context(path.open("rb"))
+            if stream.read(2) == GZIP_MAGIC:
+                stream = stack.enter_context(gzip.open(path, "rb"))
+            else:
+                stream.seek(0)
+            for line, text in enumerate(stream, start=1):
+                if not text.isspace():
+                    yield line, text
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise RecordingError(
+            f"the gzip data is cut short or damaged ({error}): the lines before are whole",
+            path=str(path),
+            line=line + 1,
+        ) from None
+    except OSError as error:
+        raise RecordingError(f"cannot be read: {error.strerror or error}", path=str(path)) from None
+
+
+class _DuplicateKey(ValueError):
+    pass
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _DuplicateKey(next(key for key in keys if keys.count(key) > 1))
+    return held
+
+
+# Keys that stand twice would lose one value silently; NaN and Infinity parse here so that their field can be named.
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs)
+
+
+def _parse(text: bytes, name: str, line: int) -> dict[str, Any]:
+    try:
+        fields = _DECODER.decode(text.decode("utf-8-sig" if line == 1 else "utf-8"))
+    except UnicodeDecodeError as error:
+        raise RecordingError(f"is not UTF-8 text (byte {error.start + 1})", path=name, line=line) from None
+    except _DuplicateKey as error:
+        raise RecordingError(
+            "the key stands twice in one object", path=name, line=line, field=str(error)
+        ) from None
+    except json.JSONDecodeError as error:
+        hint = "" if text.endswith(b"\n") else "; the file ends here, was it cut short?"
+        message = f"is not JSON ({error.msg.lower()}, column {error.colno}){hint}"
+        raise RecordingError(message, path=name, line=line) from None
+    except (ValueError, RecursionError) as error:
+        raise RecordingError(f"is not JSON that can be read ({error})", path=name, line=line) from None
+    if not isinstance(fields, dict):
+        raise RecordingError(f"expected an object, found {text[:40]!r}", path=name, line=line)
+    if b"NaN" in text or b"Infinity" in text:
+        found = find_unwritable(fields)
+        if found:
+            raise RecordingError(found[1], path=name, line=line, field=found[0])
+    return fields
+
+
+class Writer:
+    """Writes a recording row by row; the file appears under its name only when it is whole.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "run.jsonl.gz")
+    >>> with Writer(path, Header.make(model="m", dataset="d")) as writer:
+    ...     writer.write({"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}]})
+    >>> [type(part).__name__ for part in read_lines(path)]
+    ['Header', 'Row']
+    """
+
+    def __init__(self, path: str | os.PathLike[str], header: Header | Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self.header = header if isinstance(header, Header) else Header(header)
+        self.written = 0
+        self._ids: set[str] = set()
+        self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Writer:
+        try:
+            plain = self._stack.enter_context(self._partial.open("wb"))
+        except OSError as error:
+            self._cannot(error)
+        self._stream: IO[bytes] | gzip.GzipFile = plain
+        if self.path.suffix == ".gz":
+            # No name and no time in the gzip header: the same recording gives the same bytes.
+            packed = gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0, compresslevel=6)
+            self._stream = self._stack.enter_context(packed)
+        self._put(self.header, 1)
+        return self
+
+    def write(self, row: Row | Mapping[str, Any]) -> None:
+        """Add one question; it is checked as on reading."""
+        line = self.written + 2
+        checked = (
+            row if isinstance(row, Row) else Row(row, header=self.header, path=str(self.path), line=line)
+        )
+        if checked.id in self._ids:
+            raise RecordingError(
+                f"{checked.id!r} was written already: ids are unique", path=str(self.path), field="id"
+            )
+        self._ids.add(checked.id)
+        self._put(checked, line)
+        self.written += 1
+
+    def _put(self, fields: Header | Row, line: int) -> None:
+        held = fields.fields
+        try:
+            # Escaped to ASCII, so that half a surrogate pair in an answer survives the trip too.
+            text = json.dumps(held if isinstance(held, dict) else dict(held), allow_nan=False)
+        except (ValueError, TypeError):
+            field, reason = find_unwritable(held) or ("", "has no form in JSON")
+            raise RecordingError(reason, path=str(self.path), line=line, field=field) from None
+        try:
+            self._stream.write(text.encode("ascii") + b"\n")
+        except OSError as error:
+            self._cannot(error)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._stack.close()  # the last bytes are written here
+            if kind is None:
+                self._partial.replace(self.path)
+        except OSError as failure:
+            self._cannot(failure)
+        finally:
+            self._partial.unlink(missing_ok=True)
+
+    def _cannot(self, error: OSError) -> NoReturn:
+        raise RecordingError(f"cannot be written: {error.strerror or error}", path=str(self.path)) from None
+
+
+def write_lines(
+    path: str | os.PathLike[str], header: Header | Mapping[str, Any], rows: Iterable[Row | Mapping[str, Any]]
+) -> int:
+    """Write a whole recording; how many rows it has."""
+    with Writer(path, header) as writer:
+        for row in rows:
+            writer.write(row)
+    return writer.written

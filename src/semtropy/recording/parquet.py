@@ -1,0 +1,219 @@
+"""Recordings as Parquet: the schema's columns, a row a question, the header in the file's metadata.
+
+pandas, polars, DuckDB and Hugging Face `datasets` read these files as they are; semtropy reads back exactly what
+it wrote, as from JSON lines (how: `columns`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import MissingExtra, RecordingError
+from .columns import ANSWER, ROW, SAMPLE, Layout, pack, unpack
+from .schema import Header, Row
+from .validate import find_unwritable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["read_parquet", "write_parquet"]
+
+_Kind = TypeVar("_Kind", Header, Row)
+
+METADATA = b"semtropy_recording"
+ROWS_A_GROUP = 256  # what memory holds at a time, reading and writing
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", extra="study") from None
+    return pyarrow
+
+
+def _schema(pa: Any, header: Header) -> Any:
+    text, number, whole, truth = pa.string(), pa.float64(), pa.int64(), pa.bool_()
+    numbers = pa.list_(number)
+    answer = {"text": text, "logprob": number, "token_logprobs": numbers, "correct": truth, "extra": text}
+    sample = {
+        "text": text,
+        "logprob": number,
+        "token_logprobs": numbers,
+        "tokens": pa.list_(whole),
+        "token_texts": pa.list_(text),
+        "complete": truth,
+        "meaning": whole,
+        "extra": text,
+    }
+    columns = {
+        "id": text,
+        "question": text,
+        "context": text,
+        "references": pa.list_(text),
+        "answer": pa.struct(list(answer.items())),
+        "samples": pa.list_(pa.struct(list(sample.items()))),
+        "p_true": number,
+        "extra": text,
+    }
+    return pa.schema(list(columns.items()), metadata={METADATA: json.dumps(dict(header))})
+
+
+def write_parquet(
+    path: str | os.PathLike[str], header: Header | Mapping[str, Any], rows: Iterable[Row | Mapping[str, Any]]
+) -> int:
+    """Write a recording; how many rows it has. The file appears under its name only when it is whole."""
+    pa = _arrow()
+    target = Path(path)
+    head = header if isinstance(header, Header) else Header(header)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    schema = _schema(pa, _writable(head, target, None))
+    checked = _checked(rows, head, target)
+    written = 0
+    try:
+        with pa.parquet.ParquetWriter(partial, schema, compression="zstd") as writer:
+            while group := list(islice(checked, ROWS_A_GROUP)):
+                writer.write_table(pa.Table.from_arrays(_arrays(group, schema), schema=schema))
+                written += len(group)
+        partial.replace(target)
+    except OSError as error:
+        raise RecordingError(f"cannot be written: {error.strerror or error}", path=str(path)) from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return written
+
+
+def _checked(rows: Iterable[Row | Mapping[str, Any]], header: Header, path: Path) -> Iterator[dict[str, Any]]:
+    ids: set[str] = set()
+    for place, row in enumerate(rows, start=1):
+        checked = row if isinstance(row, Row) else Row(row, header=header, path=f"{path}, row {place}")
+        if checked.id in ids:
+            raise RecordingError(
+                f"{checked.id!r} was written already: ids are unique", path=str(path), field="id"
+            )
+        ids.add(checked.id)
+        yield dict(_writable(checked, path, place))
+
+
+def _writable(held: _Kind, path: Path, row: int | None) -> _Kind:
+    found = find_unwritable(held.fields)
+    if found:
+        where = f"{path}, row {row}" if row else str(path)
+        raise RecordingError(found[1], path=where, field=found[0])
+    return held
+
+
+def _arrays(rows: list[dict[str, Any]], schema: pa.Schema) -> list[Any]:
+    import pyarrow as pa
+
+    packed = [_shown(pack(row, ROW), row, "id", "question") for row in rows]
+    answers = [
+        None if row["answer"] is None else _shown(pack(row["answer"], ANSWER), row["answer"])
+        for row in packed
+    ]
+    samples = [_shown(pack(sample, SAMPLE), sample) for row in packed for sample in row["samples"]]
+    for sample in samples:
+        spelled = sample["tokens"] is not None and any(isinstance(token, str) for token in sample["tokens"])
+        sample["token_texts"] = sample["tokens"] if spelled else None
+        sample["tokens"] = None if spelled else sample["tokens"]
+    ends = [0]
+    for row in packed:
+        ends.append(ends[-1] + len(row["samples"]))
+    inner = schema.field("samples").type.value_type
+    columns = [pa.array([sample[field.name] for sample in samples], field.type) for field in inner]
+    struct = pa.StructArray.from_arrays(columns, fields=list(inner))
+    special = {
+        "answer": pa.array(answers, schema.field("answer").type),
+        "samples": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), struct),
+    }
+    return [
+        special[field.name]
+        if field.name in special
+        else pa.array([row[field.name] for row in packed], field.type)
+        for field in schema
+    ]
+
+
+def _shown(columns: dict[str, Any], held: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """What must be shown though its exact form is in `extra`: a number as text, a text without half a character."""
+    for name in names or ("text",):
+        if columns[name] is None:
+            columns[name] = str(held[name]).encode("utf-8", "replace").decode()
+    return columns
+
+
+def read_parquet(path: Path) -> Iterator[Header | Row]:
+    """The header, then the rows; memory holds one group of rows."""
+    pa = _arrow()
+    name = str(path)
+    try:
+        with pa.parquet.ParquetFile(path) as file:
+            header = _header(file.schema_arrow, name)
+            _compare(file.schema_arrow, _schema(pa, header), name)
+            yield header
+            place = 0
+            ids: dict[str, int] = {}
+            for batch in file.iter_batches(batch_size=ROWS_A_GROUP):
+                for fields in _rows(batch):
+                    place += 1
+                    row = Row(fields, header=header, path=f"{name}, row {place}")
+                    if ids.setdefault(row.id, place) != place:
+                        row.fail(f"{row.id!r} is the id of row {ids[row.id]} already: ids are unique", "id")
+                    yield row
+    except (pa.ArrowInvalid, pa.ArrowException, OSError) as error:
+        raise RecordingError(f"is no Parquet file that can be read ({error})", path=name) from None
+
+
+def _header(schema: pa.Schema, name: str) -> Header:
+    held = (schema.metadata or {}).get(METADATA)
+    if held is None:
+        raise RecordingError("has no header in its metadata: `semtropy` did not write it", path=name)
+    try:
+        return Header(json.loads(held))
+    except RecordingError as error:
+        raise RecordingError(error.message, path=name, field=error.field) from None
+    except (ValueError, TypeError):
+        raise RecordingError("has a header that is not JSON", path=name) from None
+
+
+def _compare(found: pa.Schema, expected: pa.Schema, name: str) -> None:
+    for field in expected:
+        place = found.get_field_index(field.name)
+        if place < 0:
+            raise RecordingError("the column is missing", path=name, field=field.name)
+        if found.field(place).type != field.type:
+            kind = found.field(place).type
+            raise RecordingError(f"the column is {kind}, expected {field.type}", path=name, field=field.name)
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    lists = batch.column("samples")
+    samples = list(_objects(lists.flatten(), SAMPLE))
+    sizes = lists.value_lengths().to_pylist()
+    plain = {name: batch.column(name).to_pylist() for name in (*ROW, "extra") if name != "samples"}
+    start = 0
+    for place, size in enumerate(sizes):
+        columns = {name: values[place] for name, values in plain.items()}
+        if columns["answer"] is not None:
+            columns["answer"] = unpack(columns["answer"], ANSWER)
+        columns["samples"] = samples[start : start + size]
+        start += size
+        yield unpack(columns, ROW)
+
+
+def _objects(structs: pa.StructArray, layout: Layout) -> Iterator[dict[str, Any]]:
+    """The structs as dicts, field by field: far quicker than one by one."""
+    fields = {field.name: structs.field(place).to_pylist() for place, field in enumerate(structs.type)}
+    texts = fields.pop("token_texts")
+    fields["tokens"] = [
+        ids if text is None else text for ids, text in zip(fields["tokens"], texts, strict=True)
+    ]
+    names = list(fields)
+    for values in zip(*fields.values(), strict=True):
+        yield unpack(dict(zip(names, values, strict=True)), layout)

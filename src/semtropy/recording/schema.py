@@ -1,0 +1,290 @@
+"""The nouns of a recording: a header and rows, one row a question.
+
+A `Header` and a `Row` hold the JSON object they were read from, whole, and give typed views of what the schema
+names. Writing one back therefore keeps every number, unknown key and key order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from ..errors import InputError, RecordingError
+from ..nouns import Evidence, Partition, Sample
+from .draws import Draws
+from .validate import VERSION, check_header, check_row
+
+__all__ = ["Answer", "Header", "Recording", "Row"]
+
+_ROW_KEYS = frozenset({"id", "question", "context", "references", "answer", "samples", "p_true"})
+
+
+@dataclass(frozen=True, eq=False)
+class _Object(Mapping[str, Any]):
+    """A JSON object that can be read like a dict and is not to be changed."""
+
+    fields: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.fields[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.fields
+
+
+@dataclass(frozen=True, eq=False)
+class Header(_Object):
+    """The first line of a recording: what model answered which questions, and how.
+
+    >>> header = Header.make(model="llama", dataset="svamp", temperature=1.0, eos_included=False)
+    >>> header.prices
+    False
+    >>> header.why_no_prices
+    'the log-probabilities leave out the end token (eos_included)'
+    """
+
+    def __post_init__(self) -> None:
+        check_header(self.fields)
+
+    @classmethod
+    def make(cls, **fields: Any) -> Header:
+        """A header of this version with `fields` after the version, in the order given."""
+        return cls({"semtropy_recording": VERSION, **fields})
+
+    @property
+    def model(self) -> str | None:
+        """The model that answered."""
+        return self.fields.get("model")
+
+    @property
+    def dataset(self) -> str | None:
+        """The set of questions."""
+        return self.fields.get("dataset")
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature the samples were drawn at."""
+        return self.fields.get("temperature")
+
+    @property
+    def eos_included(self) -> bool | None:
+        """Whether sequence log-probabilities include that of the end token."""
+        return self.fields.get("eos_included")
+
+    @property
+    def prices(self) -> bool:
+        """Whether the samples' log-probabilities bound the probability of their meanings from below."""
+        return self.why_no_prices is None
+
+    @property
+    def why_no_prices(self) -> str | None:
+        """Why log-probabilities may not be used as floors, or None where they may.
+
+        They must include the end token and belong to the distribution sampled from: temperature 1 and no
+        cut, unless `logprobs_of_sampling` says that they were corrected to it. A key that is missing claims
+        the schema's own rule (end token in, temperature 1); null says unknown.
+        """
+        if self.fields.get("eos_included", True) is not True:
+            return "the log-probabilities leave out the end token (eos_included)"
+        corrected = self.fields.get("logprobs_of_sampling")
+        if corrected is not None:
+            return None if corrected else "the log-probabilities are not of the sampling distribution"
+        if self.fields.get("temperature", 1.0) != 1.0:
+            return (
+                f"the log-probabilities are of temperature 1, the samples of {self.temperature or 'another'}"
+            )
+        if self.fields.get("top_k") or self.fields.get("top_p", 1.0) not in (None, 1.0):
+            return (
+                "the log-probabilities are of the whole distribution, the samples of a cut one (top_k, top_p)"
+            )
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer that is judged: the most likely or low-temperature one, with its grade.
+
+    `correct` is None where it was not graded.
+    """
+
+    text: str
+    logprob: float | None = None
+    token_logprobs: tuple[float, ...] | None = None
+    correct: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Row(_Object):
+    """One question of a recording: its samples, their meanings, the judged answer.
+
+    Reads like the JSON object it is (`row["samples"]`), and as nouns through its attributes. The header it
+    came under decides what its log-probabilities may be used for.
+
+    >>> row = Row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4", "logprob": -0.1, "meaning": 0}]})
+    >>> row.samples[0].logprob, row.partition.counts, row.evidence().distinct
+    (-0.1, (1,), (1,))
+    """
+
+    header: Header = field(default_factory=Header.make, repr=False)
+    path: str | None = field(default=None, repr=False)
+    line: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            check_row(self.fields)
+        except RecordingError as error:
+            self.fail(error.message, error.field)
+
+    def fail(self, message: str, at: str | None = None) -> NoReturn:
+        """Raise a `RecordingError` that names where this row was read."""
+        raise RecordingError(message, path=self.path, line=self.line, field=at)
+
+    @property
+    def id(self) -> str:
+        """What tells the question apart within its recording."""
+        return str(self.fields["id"])
+
+    @property
+    def question(self) -> str:
+        """The question asked."""
+        return str(self.fields["question"])
+
+    @property
+    def context(self) -> str | None:
+        """The passage given with the question."""
+        return self.fields.get("context")
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as correct."""
+        return tuple(self.fields.get("references") or ())
+
+    @property
+    def answer(self) -> Answer | None:
+        """The judged answer, or None where there is none."""
+        held = self.fields.get("answer")
+        if held is None:
+            return None
+        scores = held.get("token_logprobs")
+        return Answer(
+            text=held["text"],
+            logprob=_logprob(held),
+            token_logprobs=None if scores is None else tuple(scores),
+            correct=held.get("correct"),
+        )
+
+    @property
+    def p_true(self) -> float | None:
+        """The model's own probability that its answer is true."""
+        return self.fields.get("p_true")
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The keys the schema does not name."""
+        return {key: value for key, value in self.fields.items() if key not in _ROW_KEYS}
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """The samples as nouns: `logprob` is None where the header does not vouch for it as a floor.
+
+        What was recorded stays in `row["samples"]`. A sample with token log-probabilities and no `logprob` has
+        their sum.
+        """
+        prices = self.header.prices
+        return tuple(_sample(held, prices) for held in self.fields["samples"])
+
+    @property
+    def meanings(self) -> tuple[int | None, ...]:
+        """The meaning of each sample as recorded, None where it has none yet."""
+        return tuple(held.get("meaning") for held in self.fields["samples"])
+
+    @property
+    def clustered(self) -> bool:
+        """Whether every sample has a meaning."""
+        return None not in self.meanings
+
+    @property
+    def partition(self) -> Partition:
+        """The meanings numbered by first appearance; an error names the first sample without one."""
+        meanings = self.meanings
+        if None in meanings:
+            missing = meanings.index(None)
+            some = (
+                "is missing though other samples have one"
+                if any(m is not None for m in meanings)
+                else "is missing"
+            )
+            self.fail(f"{some}: `semtropy cluster IN OUT` fills it", f"samples[{missing}].meaning")
+        return Partition.of(meanings)
+
+    def evidence(self) -> Evidence:
+        """What entropy estimators see of all samples of this question."""
+        if not self.fields["samples"]:
+            self.fail("is empty: an estimate needs at least one sample", "samples")
+        return Evidence.gather(self.samples, self.partition)
+
+    def draws(self) -> Draws:
+        """The samples as arrays, for drawing many subsamples."""
+        if not self.fields["samples"]:
+            self.fail("is empty: there is nothing to draw from", "samples")
+        return Draws.of(self.samples, self.partition)
+
+    def with_meanings(self, meanings: Sequence[int]) -> Row:
+        """This row with `meanings` in place of any it had.
+
+        >>> row = Row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}, {"text": "four"}]})
+        >>> row.with_meanings([0, 0]).meanings
+        (0, 0)
+        """
+        held = self.fields["samples"]
+        if len(held) != len(meanings):
+            raise InputError(f"{len(meanings)} meanings for {len(held)} samples: one a sample")
+        samples = [
+            {**sample, "meaning": int(meaning)} for sample, meaning in zip(held, meanings, strict=True)
+        ]
+        return self.replace(samples=samples)
+
+    def replace(self, **fields: Any) -> Row:
+        """This row with some keys changed or added; the others keep their place."""
+        return Row({**self.fields, **fields}, header=self.header, path=self.path, line=self.line)
+
+
+def _logprob(held: Mapping[str, Any]) -> float | None:
+    logprob = held.get("logprob")
+    if logprob is None and "logprob" not in held and held.get("token_logprobs"):
+        return math.fsum(held["token_logprobs"])
+    return logprob
+
+
+def _sample(held: Mapping[str, Any], prices: bool) -> Sample:
+    get = held.get
+    tokens, scores = get("tokens"), get("token_logprobs")
+    return Sample(
+        held["text"],
+        _logprob(held) if prices else None,
+        None if tokens is None else tuple(tokens),
+        None if scores is None else tuple(scores),
+        get("complete") is not False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A whole recording in memory: iterates over its rows."""
+
+    header: Header
+    rows: tuple[Row, ...]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)

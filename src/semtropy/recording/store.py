@@ -1,0 +1,366 @@
+"""A recording while it is being written: a folder that can be killed at any moment.
+
+    run/
+      manifest.json                    what the run is: the recording's header, and what may not change
+      part-00000000-7f3a90c1.jsonl     the rows of one commit; its number, and the CRC-32 of its bytes
+      pack-00000001-00000256-....jsonl.gz   many commits in one file, once there are many
+      lock                             held by the one writer; the system lets go of it when the writer dies
+
+A part is written under another name, synced, and renamed: its rows are there whole or not at all. Parts are
+never changed; a pack takes the place of the parts whose numbers it spans, with the same rows byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import gzip
+import json
+import math
+import os
+import re
+import socket
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from ..errors import RecordingError, StoreError
+from .schema import Header, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+
+__all__ = [
+    "Part",
+    "Store",
+    "encode_row",
+    "is_store",
+    "read_manifest",
+    "read_store",
+    "row_lines",
+    "store_parts",
+]
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+PACK_AFTER = 256  # commits; a folder of a million questions stays below a few thousand files
+_PART = re.compile(r"(part|pack)-(\d{8})(?:-(\d{8}))?-([0-9a-f]{8})\.jsonl(\.gz)?")
+_INDEX = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","index":(\d+),')
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """One file of rows: the commits it holds, first and last, and the checksum its name states."""
+
+    first: int
+    last: int
+    checksum: str
+    path: Path
+
+    @classmethod
+    def parse(cls, path: Path) -> Part | None:
+        """The part at `path`, or None where the name is not a part's."""
+        found = _PART.fullmatch(path.name)
+        if found is None:
+            return None
+        first = int(found[2])
+        return cls(first, int(found[3] or first), found[4], path)
+
+    def read(self) -> bytes:
+        """The rows as bytes, checked against the checksum."""
+        raw = self.path.read_bytes()
+        try:
+            data = gzip.decompress(raw) if self.path.suffix == ".gz" else raw
+        except (OSError, EOFError, zlib.error) as error:
+            raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
+        if _checksum(data) != self.checksum:
+            raise RecordingError(
+                f"the bytes have changed (checksum {_checksum(data)}, not {self.checksum})",
+                path=str(self.path),
+            )
+        return data
+
+    def lines(self) -> list[bytes]:
+        """The rows, one line of JSON each; only a newline ends a line."""
+        return self.read().split(b"\n")[:-1]
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` is a folder with a manifest."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The manifest of a store: `header` (the recording's first line) and `identity` (what may not change)."""
+    path = Path(folder) / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StoreError(f"{folder} has no {MANIFEST}: not a folder `semtropy generate` writes") from error
+    except ValueError as error:
+        raise RecordingError(f"not JSON ({error})", path=str(path)) from error
+    if not isinstance(manifest, dict) or manifest.get("semtropy_store") != FORMAT:
+        raise RecordingError(f"expected semtropy_store {FORMAT}", path=str(path), field="semtropy_store")
+    return manifest
+
+
+def store_parts(folder: str | os.PathLike[str]) -> list[Part]:
+    """The live parts in order: those a pack already holds are left out."""
+    found = filter(None, map(Part.parse, Path(folder).iterdir()))
+    live: list[Part] = []
+    for part in sorted(found, key=lambda part: (part.first, -part.last)):
+        if not live or part.first > live[-1].last:
+            live.append(part)
+    return live
+
+
+def row_lines(folder: str | os.PathLike[str]) -> Iterator[bytes]:
+    """Every row of a store as the line of JSON it was written as, in the order of the questions.
+
+    Questions finish in any order on a cluster; `index` puts them back. Memory holds a number a row and a few
+    parts.
+    """
+    return (line for _, _, line in _ordered(store_parts(folder)))
+
+
+def _ordered(parts: Sequence[Part]) -> Iterator[tuple[Part, int, bytes]]:
+    """Part, line number and line of every row, by `index`, rows without one in the order of the commits."""
+    places = sorted(
+        (_index(line), number, at)
+        for number, part in enumerate(parts)
+        for at, line in enumerate(part.lines())
+    )
+    held = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines())
+    for _, number, at in places:
+        yield parts[number], at + 1, held(number)[at]
+
+
+def _index(line: bytes) -> float:
+    found = _INDEX.match(line)
+    return int(found[1]) if found else math.inf
+
+
+def read_store(folder: str | os.PathLike[str]) -> Iterator[Header | Row]:
+    """The header, then the rows, as the readers of files give them; a run may still be writing."""
+    header = Header(read_manifest(folder)["header"])
+    yield header
+    for part, number, line in _ordered(store_parts(folder)):
+        yield Row(json.loads(line), header=header, path=str(part.path), line=number)
+
+
+class Store:
+    """The one writer of a recording folder. Use as a context manager.
+
+    `identity` names what a resumed run must share with the first (model, prompt, dataset, temperature ...);
+    `header` is the first line of the recording. A folder that holds another identity is refused.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, identity: Mapping[str, Any], header: Mapping[str, Any]
+    ) -> None:
+        self.folder = Path(folder)
+        self._lock: IO[str] | None = None
+        with _explained(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _take_lock(self.folder)
+        try:
+            with _explained(self.folder):
+                self._open(dict(identity), dict(header))
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, identity: dict[str, Any], header: dict[str, Any]) -> None:
+        for leftover in self.folder.glob("*.tmp"):
+            leftover.unlink()
+        if is_store(self.folder):
+            _refuse_difference(self.folder, read_manifest(self.folder).get("identity", {}), identity)
+        else:
+            if any(map(Part.parse, self.folder.iterdir())):
+                raise StoreError(f"{self.folder} holds parts but no {MANIFEST}: choose another folder")
+            manifest = {"semtropy_store": FORMAT, "identity": identity, "header": header}
+            text = json.dumps(manifest, ensure_ascii=False, indent=1)
+            _write(self.folder / MANIFEST, (text + "\n").encode())
+        live = store_parts(self.folder)
+        for path in self.folder.iterdir():
+            superseded = Part.parse(path)
+            if superseded is not None and superseded not in live:
+                path.unlink()  # a kill fell between writing a pack and removing its parts
+        self._next = live[-1].last + 1 if live else 0
+        self._loose = [part for part in live if part.path.suffix != ".gz"]
+        self._done = {_row_id(line, part.path) for part in live for line in part.lines()}
+
+    @property
+    def done(self) -> frozenset[str]:
+        """The ids of the questions that are safely there."""
+        return frozenset(self._done)
+
+    def commit(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows, all or none; once this returns they outlive a kill or a power cut."""
+        self.commit_lines({str(row["id"]): encode_row(row) for row in rows})
+
+    def commit_lines(self, lines: Mapping[str, bytes]) -> None:
+        """Add rows that are lines already, by id, byte for byte; those that are there are passed over."""
+        fresh = {name: line for name, line in lines.items() if name not in self._done}
+        if not fresh:
+            return
+        data = b"".join(fresh.values())
+        path = self.folder / f"part-{self._next:08d}-{_checksum(data)}.jsonl"
+        with _explained(self.folder):
+            _write(path, data)
+        self._loose.append(Part(self._next, self._next, _checksum(data), path))
+        self._next += 1
+        self._done.update(fresh)
+        if len(self._loose) >= PACK_AFTER:
+            self.pack()
+
+    def pack(self) -> None:
+        """Put the loose parts into one compressed file; readers never see a row twice or not at all."""
+        if len(self._loose) < 2:
+            return
+        first, last = self._loose[0].first, self._loose[-1].last
+        data = b"".join(part.read() for part in self._loose)
+        with _explained(self.folder):
+            name = f"pack-{first:08d}-{last:08d}-{_checksum(data)}.jsonl.gz"
+            _write(self.folder / name, gzip.compress(data, 6, mtime=0))
+            for part in self._loose:
+                part.path.unlink()
+        self._loose = []
+
+    def remember(self, name: str, value: object) -> None:
+        """Keep something the run worked out once, whole or not at all, beside its rows."""
+        with _explained(self.folder):
+            _write(self.folder / name, json.dumps(value, indent=1).encode() + b"\n")
+
+    def recall(self, name: str) -> Any:
+        """What was kept under `name`, or None."""
+        try:
+            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def close(self) -> None:
+        """Let another writer in."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def encode_row(row: Mapping[str, Any]) -> bytes:
+    """A row as one line of JSON; NaN and infinity are refused, unknown is null."""
+    try:
+        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:
+        raise RecordingError(
+            f"row {row.get('id')!r} holds a number that JSON has no form for ({error})"
+        ) from error
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:  # half a surrogate pair in an answer: only the escaped form can hold it
+        return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _row_id(line: bytes, path: Path) -> str:
+    try:
+        return str(json.loads(line)["id"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecordingError(f"not a row ({error})", path=str(path)) from error
+
+
+def _checksum(data: bytes) -> str:
+    return f"{zlib.crc32(data):08x}"
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write, sync, rename, sync the folder; leave nothing behind on failure."""
+    draft = path.with_name(path.name + ".tmp")
+    try:
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _take_lock(folder: Path) -> IO[str]:
+    """An exclusive lock the operating system releases when this process ends, however it ends."""
+    file = (folder / "lock").open("a+", encoding="utf-8")
+    try:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:  # pragma: no cover - exercised on Windows only
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            file.close()
+            raise
+        file.seek(0)
+        holder = file.read().strip() or "another process"
+        file.close()
+        raise StoreError(f"{folder} is being written by {holder}: one writer at a time") from error
+    file.seek(0)
+    file.truncate()
+    file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+    file.flush()
+    return file
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Turn the system's refusals into sentences with a way out."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            way_out = (
+                "the disk is full. What was finished is safe: free some space and run the same command again"
+            )
+        elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            way_out = "it cannot be written (read-only, or no permission): choose another folder with --out"
+        elif error.errno in (errno.ENOTDIR, errno.EEXIST):
+            way_out = "it is a file, not a folder: choose another folder with --out"
+        else:
+            way_out = error.strerror or str(error)
+        raise StoreError(f"{folder}: {way_out}") from error
+
+
+def _refuse_difference(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    differing = [key for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
+    if differing:
+        details = "; ".join(
+            f"{key} was {_brief(there.get(key))}, is {_brief(here.get(key))}" for key in differing
+        )
+        raise StoreError(
+            f"{folder} holds another run: {details}. Choose another folder, or the settings it was begun with"
+        )
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."

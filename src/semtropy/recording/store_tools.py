@@ -1,0 +1,162 @@
+"""What can be done to recording folders once they are there: look, check, merge, export."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RecordingError, StoreError
+from .formats import open_recording, write_recording
+from .schema import Header, Row
+from .store import Store, is_store, read_manifest, row_lines, store_parts
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Summary", "export", "merge", "probability_mass", "summarise", "verify"]
+
+_COMMIT = 256  # rows of a part when stores are merged
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A recording at a glance."""
+
+    header: dict[str, Any]
+    questions: int
+    samples: int
+    tokens: int | None
+    graded: int
+    correct: int
+    clustered: int
+    p_true: int
+    parts: int | None
+
+
+def summarise(path: str | os.PathLike[str]) -> Summary:
+    """Count what a recording holds, a file or a folder, one row in memory at a time."""
+    stream = open_recording(path, allow_empty=True)
+    questions = samples = tokens = graded = correct = clustered = p_true = 0
+    tokens_known = True
+    for row in stream.rows:
+        held = row["samples"]
+        questions += 1
+        samples += len(held)
+        for sample in held:
+            lengths = sample.get("tokens") or sample.get("token_logprobs")
+            tokens += len(lengths or ())
+            tokens_known = tokens_known and lengths is not None
+        grade = (row.get("answer") or {}).get("correct")
+        graded += grade is not None
+        correct += grade is True
+        clustered += row.clustered
+        p_true += row.p_true is not None
+    parts = len(store_parts(path)) if is_store(path) else None
+    known = tokens if tokens_known and samples else None
+    header = dict(stream.header)
+    return Summary(header, questions, samples, known, graded, correct, clustered, p_true, parts)
+
+
+def verify(path: str | os.PathLike[str]) -> list[str]:
+    """What is wrong with a recording, a sentence each; an empty list is a sound one.
+
+    Reads every byte: checksums of a folder's parts, the schema of every row, ids that stand twice, and the
+    probabilities of a question's distinct sequences, which cannot sum above 1.
+    """
+    faults: list[str] = []
+    if not is_store(path):
+        try:
+            for row in open_recording(path).rows:
+                faults += _mass_faults(row)
+        except RecordingError as error:
+            faults.append(str(error))
+        return faults
+    header = Header(read_manifest(path)["header"])
+    first_seen: dict[str, str] = {}
+    for part in store_parts(path):
+        try:
+            lines = part.lines()
+        except RecordingError as error:
+            faults.append(str(error))
+            continue
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = Row(json.loads(line), header=header, path=str(part.path), line=number)
+            except (RecordingError, ValueError) as error:
+                faults.append(str(error))
+                continue
+            place = f"{part.path.name}, line {number}"
+            if first_seen.setdefault(row.id, place) != place:
+                faults.append(f"{place}: id {row.id!r} stands in {first_seen[row.id]} already")
+            faults += _mass_faults(row)
+    return faults
+
+
+def _mass_faults(row: Row) -> Iterator[str]:
+    mass = probability_mass(row)
+    if mass > 1 + 1e-3:
+        yield f"{row.path}, line {row.line}: the distinct sequences of {row.id!r} sum to {mass:.4f}"
+
+
+def probability_mass(row: Row) -> float:
+    """The summed probability of a question's distinct complete sequences: at most 1, but for rounding."""
+    seen = {
+        sample.tokens if sample.tokens is not None else (sample.text, sample.logprob): sample.logprob
+        for sample in row.samples
+        if sample.complete and sample.logprob is not None
+    }
+    return math.fsum(math.exp(logprob) for logprob in seen.values() if logprob is not None)
+
+
+def merge(sources: Sequence[str | os.PathLike[str]], target: str | os.PathLike[str]) -> int:
+    """Copy the rows of several folders of one run (its shards) into a new one; how many rows it has.
+
+    The rows are the same byte for byte. Folders of different runs are refused, as are two rows of one id that
+    differ. `target` may hold some of them already.
+    """
+    if not sources:
+        raise StoreError("nothing to merge: name at least one folder")
+    manifest = read_manifest(sources[0])
+    identity, header = manifest["identity"], manifest["header"]
+    with Store(target, identity=identity, header=header) as store:
+        held = {_id(line): hashlib.sha256(line).digest() for line in row_lines(target)}
+        for source in sources:
+            _refuse_stranger(source, sources[0], target)
+            fresh: dict[str, bytes] = {}
+            for line in row_lines(source):
+                digest = hashlib.sha256(line).digest()
+                if held.setdefault(_id(line), digest) != digest:
+                    raise StoreError(f"{source}: the row {_id(line)!r} differs from the one merged before")
+                fresh[_id(line)] = line + b"\n"
+                if len(fresh) == _COMMIT:
+                    store.commit_lines(fresh)
+                    fresh = {}
+            store.commit_lines(fresh)
+        store.pack()
+        return len(store.done)
+
+
+def _id(line: bytes) -> str:
+    return str(json.loads(line)["id"])
+
+
+def _refuse_stranger(
+    source: str | os.PathLike[str], first: str | os.PathLike[str], target: str | os.PathLike[str]
+) -> None:
+    if Path(source).resolve() == Path(target).resolve():
+        raise StoreError(f"{target} is both a source and the target: choose another target")
+    here, there = read_manifest(first)["identity"], read_manifest(source)["identity"]
+    if here != there:
+        keys = ", ".join(key for key in sorted({*here, *there}) if here.get(key) != there.get(key))
+        raise StoreError(f"{source} is another run than {first}: they differ in {keys}")
+
+
+def export(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
+    """Write a recording as one file (.jsonl, .jsonl.gz or .parquet), rows in the order of the questions."""
+    stream = open_recording(source, allow_empty=True)
+    return write_recording(target, stream.header, stream.rows)

@@ -1,0 +1,216 @@
+"""What the schema of a recording allows, field by field; every complaint names the field.
+
+Unknown keys pass unchecked at every level. These checks run once for every sample of a recording, so the
+common case (the right type) costs one comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from ..errors import RecordingError
+
+__all__ = ["LOGPROB_SLACK", "VERSION", "check_header", "check_row", "find_unwritable"]
+
+VERSION = 1
+
+# Log-probabilities summed in single or half precision can end a little above 0; a probability or a
+# negative log-likelihood mistaken for one ends well above.
+LOGPROB_SLACK = 1e-2
+
+_TOKEN_TYPES, _NUMBER_TYPES = frozenset({int, str}), frozenset({float, int})
+
+
+def check_header(header: Mapping[str, Any]) -> None:
+    """Raise `RecordingError` unless `header` is the first line of a recording this version can read."""
+    if "semtropy_recording" not in header:
+        _fail(
+            "semtropy_recording",
+            'is missing: a recording starts with a header {"semtropy_recording": 1, ...}',
+        )
+    version = header["semtropy_recording"]
+    if type(version) is not int or version != VERSION:
+        _fail("semtropy_recording", f"is {version!r}: this semtropy reads version {VERSION}")
+    _optional(header, "model", _is_text, "text or null")
+    _optional(header, "dataset", _is_text, "text or null")
+    _optional(header, "temperature", _is_number, "a number or null")
+    _optional(header, "eos_included", _is_bool, "true, false or null")
+    _optional(header, "logprobs_of_sampling", _is_bool, "true, false or null")
+    temperature = header.get("temperature")
+    if temperature is not None and temperature < 0:
+        _fail("temperature", f"is {temperature}: a temperature is at least 0")
+
+
+def check_row(row: Mapping[str, Any]) -> None:
+    """Raise `RecordingError` unless `row` is a question of a recording.
+
+    >>> check_row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4", "logprob": "high"}]})
+    Traceback (most recent call last):
+    ...
+    semtropy.errors.RecordingError: samples[0].logprob: expected a number or null, found text ('high')
+    """
+    if type(row.get("id")) not in (str, int):
+        _wrong(row, "id", "text")
+    if type(row.get("question")) is not str:
+        _wrong(row, "question", "text")
+    _optional(row, "context", _is_text, "text or null")
+    references = row.get("references")
+    if references is not None and not (isinstance(references, list) and all(map(_is_text, references))):
+        _wrong(row, "references", "a list of texts")
+    if row.get("answer") is not None:
+        _check_answer(row["answer"])
+    samples = row.get("samples")
+    if not isinstance(samples, list):
+        _wrong(row, "samples", "a list of samples")
+    for place, sample in enumerate(samples):
+        _check_sample(sample, place)
+    p_true = row.get("p_true")
+    if p_true is not None and not (_is_number(p_true) and 0 <= p_true <= 1):
+        _wrong(row, "p_true", "a probability between 0 and 1, or null")
+
+
+def _check_answer(answer: Any) -> None:
+    if not isinstance(answer, dict):
+        _fail("answer", f"expected an object with a text, found {_name(answer)}")
+    if type(answer.get("text")) is not str:
+        _wrong(answer, "text", "text", "answer.")
+    _check_logprob(answer, "answer.")
+    _check_token_logprobs(answer, "answer.")
+    _optional(answer, "correct", _is_bool, "true, false or null", "answer.")
+
+
+def _check_sample(sample: Any, place: int) -> None:
+    if type(sample) is not dict:
+        _fail(f"samples[{place}]", f"expected an object with a text, found {_name(sample)}")
+    get = sample.get
+    if type(get("text")) is not str:
+        _wrong(sample, "text", "text", f"samples[{place}].")
+    logprob = get("logprob")
+    if logprob is not None and not (type(logprob) is float and -math.inf < logprob <= 0):
+        _check_logprob(sample, f"samples[{place}].")
+    scores = get("token_logprobs")
+    if scores is not None and not _are_logprobs(scores):
+        _check_token_logprobs(sample, f"samples[{place}].")
+    tokens = get("tokens")
+    if tokens is not None and not (type(tokens) is list and _TOKEN_TYPES.issuperset(map(type, tokens))):
+        _wrong(sample, "tokens", "a list of token ids or token texts, or null", f"samples[{place}].")
+    complete = get("complete")
+    if complete is not None and type(complete) is not bool:
+        _wrong(sample, "complete", "true, false or null", f"samples[{place}].")
+    meaning = get("meaning")
+    if meaning is not None and not (type(meaning) is int and meaning >= 0):
+        _wrong(sample, "meaning", "a whole number from 0, or null", f"samples[{place}].")
+
+
+def _check_logprob(holder: Mapping[str, Any], prefix: str) -> None:
+    _optional(holder, "logprob", _is_number, "a number or null", prefix)
+    logprob = holder.get("logprob")
+    if logprob is not None and logprob > LOGPROB_SLACK:
+        _fail(f"{prefix}logprob", f"is {logprob}: a log-probability is at most 0")
+
+
+def _check_token_logprobs(holder: Mapping[str, Any], prefix: str) -> None:
+    values = holder.get("token_logprobs")
+    if values is None:
+        return
+    field = f"{prefix}token_logprobs"
+    if not isinstance(values, list):
+        _fail(field, f"expected a list of numbers or null, found {_name(values)}")
+    # sum() is finite only if every value is: a whole list costs one pass in C.
+    if (
+        set(map(type, values)) <= {float, int}
+        and math.isfinite(sum(values))
+        and max(values, default=0.0) <= 0
+    ):
+        return
+    for place, value in enumerate(values):
+        if not _is_number(value):
+            _fail(f"{field}[{place}]", f"expected a number, found {_name(value)}")
+        if value > LOGPROB_SLACK:
+            _fail(f"{field}[{place}]", f"is {value}: a log-probability is at most 0")
+
+
+def _are_logprobs(values: Any) -> bool:
+    """Whether all is well, in three passes that run in C; sum() is finite only if every value is."""
+    return (
+        type(values) is list
+        and _NUMBER_TYPES.issuperset(map(type, values))
+        and -math.inf < sum(values)
+        and max(values, default=0.0) <= 0
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _optional(
+    holder: Mapping[str, Any], key: str, allowed: Callable[[Any], bool], expected: str, prefix: str = ""
+) -> None:
+    value = holder.get(key)
+    if value is not None and not allowed(value):
+        _wrong(holder, key, expected, prefix)
+
+
+def _wrong(holder: Mapping[str, Any], key: str, expected: str, prefix: str = "") -> NoReturn:
+    if key not in holder:
+        _fail(prefix + key, f"is missing: expected {expected}")
+    _fail(prefix + key, f"expected {expected}, found {_name(holder[key])}")
+
+
+def _fail(field: str, message: str) -> NoReturn:
+    raise RecordingError(message, field=field)
+
+
+def _name(value: Any) -> str:
+    """A value in the words of JSON, short enough for one line."""
+    kinds: dict[type, str] = {
+        bool: "a truth value",
+        int: "a number",
+        float: "a number",
+        str: "text",
+        list: "a list",
+        dict: "an object",
+    }
+    if value is None:
+        return "null"
+    kind = kinds.get(type(value), f"a {type(value).__name__}")
+    shown = repr(value)
+    return f"{kind} ({shown})" if len(shown) <= 40 else kind
+
+
+def find_unwritable(value: Any, field: str = "") -> tuple[str, str] | None:
+    """The first (field, reason) in `value` that JSON has no form for, or None.
+
+    >>> find_unwritable({"run": {"scores": [1.0, float("nan")]}})
+    ('run.scores[1]', 'nan is no JSON number: write null for an unknown value')
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return field, f"{value} is no JSON number: write null for an unknown value"
+    if value is None or isinstance(value, str | int | float):
+        return None
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                return field, f"the key {key!r} is not text"
+            found = find_unwritable(inner, f"{field}.{key}" if field else key)
+            if found:
+                return found
+        return None
+    if isinstance(value, list | tuple):
+        for place, inner in enumerate(value):
+            found = find_unwritable(inner, f"{field}[{place}]")
+            if found:
+                return found
+        return None
+    return field, f"a {type(value).__name__} has no form in JSON"

@@ -1,0 +1,281 @@
+"""`score`: the semantic entropy of answers that are already there, without asking a model."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError, MissingExtra
+from .estimators import load_estimator
+from .nouns import Evidence, Partition, Sample
+from .recording.validate import LOGPROB_SLACK
+from .stopping import Reason, Spent
+from .verdict import THRESHOLD, Entropy, Meaning, Verdict
+
+if TYPE_CHECKING:
+    from .inquiry import Calibrated
+    from .nouns import Belief, Estimator, Judge, Token
+    from .recording import Row
+
+__all__ = ["Scored", "score", "score_rows"]
+
+_SPELLING_ONLY = (
+    "answers were grouped by spelling alone: the built-in judge needs pip install 'semtropy[local]', "
+    "or hand in meanings= or judge="
+)
+_SPLIT = "some identical answers were given different meanings"
+
+
+def score(
+    texts: Sequence[str],
+    *,
+    logprobs: Sequence[float | None] | None = None,
+    meanings: Sequence[Hashable | None] | None = None,
+    tokens: Sequence[Sequence[Token] | None] | None = None,
+    question: str | None = None,
+    estimator: str | Estimator = "bayes",
+    judge: str | Judge | None = None,
+    prior: Any = None,
+) -> Belief:
+    """The belief about the semantic entropy behind answers sampled for one question, in nats.
+
+    texts      the sampled answers, repeats included
+    logprobs   of each whole answer, end token included, under the distribution it was sampled from
+    meanings   a label for each answer, used as it is; without it the judge says which answers mean the same
+    tokens     of each answer: tells apart two ways to spell one text
+    question   what was asked, which the judge reads with the answers
+    estimator  a name (`semtropy.estimators.NAMES`) or an estimator
+    judge      a name (`semtropy.meaning.NAMES`) or a judge; default the one that ships with the package
+    prior      what to expect of a question, as the estimator takes it; default its own
+
+    Each list has an entry for each answer, None where the value is not known. An answer whose meaning is None has
+    that of an identical answer, else that of one the judge finds equal to it, else its own.
+
+    >>> round(score(["Paris", "paris", "Rome", "Paris"], meanings=[0, 0, 1, 0], estimator="histogram").mean, 4)
+    0.5623
+    """
+    if isinstance(texts, str):
+        raise InputError("texts is one string: give a list of answers")
+    texts = list(texts)
+    samples = _samples(texts, logprobs, tokens)
+    labels, notes = _labels(texts, meanings, tokens, question, judge)
+    made = _estimator(estimator, prior)
+    belief = made(Evidence.gather(samples, Partition.of(labels)))
+    return replace(belief, notes=(*belief.notes, *notes)) if notes else belief
+
+
+def _samples(
+    texts: list[str], logprobs: Sequence[float | None] | None, tokens: Sequence[Sequence[Token] | None] | None
+) -> list[Sample]:
+    if not texts:
+        raise InputError("texts is empty: an estimate needs at least one answer")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"texts[{place}] is a {type(text).__name__}: expected text")
+    known = _column("logprobs", logprobs, len(texts))
+    spelled = _column("tokens", tokens, len(texts))
+    return [
+        Sample(text, _logprob(value, place), None if ids is None else tuple(ids))
+        for place, (text, value, ids) in enumerate(zip(texts, known, spelled, strict=True))
+    ]
+
+
+def _column(name: str, values: Sequence[Any] | None, size: int) -> Sequence[Any]:
+    if values is None:
+        return [None] * size
+    if len(values) != size:
+        raise InputError(f"{name} has {len(values)} entries for {size} texts: one a text, None where unknown")
+    return values
+
+
+def _logprob(value: Any, place: int) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"logprobs[{place}] is {value!r}: expected a number, or None where unknown"
+        ) from None
+    if not math.isfinite(number):
+        raise InputError(f"logprobs[{place}] is {number}: expected a finite number, or None where unknown")
+    if number > LOGPROB_SLACK:
+        raise InputError(f"logprobs[{place}] is {number}: a log-probability is at most 0")
+    return number
+
+
+def _labels(
+    texts: list[str],
+    meanings: Sequence[Hashable | None] | None,
+    tokens: Sequence[Sequence[Token] | None] | None,
+    question: str | None,
+    judge: str | Judge | None,
+) -> tuple[list[Hashable], tuple[str, ...]]:
+    """A label for each text, and what a reader should know about how it came about."""
+    given = [_plain(label) for label in _column("meanings", meanings, len(texts))]
+    of_text: dict[str, Hashable] = {}
+    notes: tuple[str, ...] = ()
+    for text, label in zip(texts, given, strict=True):
+        if label is not None and of_text.setdefault(text, label) != label:
+            notes = (_SPLIT,)
+    if all(text in of_text for text in texts):
+        return [
+            of_text[text] if label is None else label for text, label in zip(texts, given, strict=True)
+        ], notes
+    judged, more = _judge(texts, tokens, question, judge)
+    of_class: dict[int, Hashable] = {}
+    for text, number in zip(texts, judged, strict=True):
+        if text in of_text:
+            of_class.setdefault(number, of_text[text])
+    labels = [
+        label if label is not None else of_text.get(text, of_class.get(number, ("judged", number)))
+        for text, label, number in zip(texts, given, judged, strict=True)
+    ]
+    return labels, (*notes, *more)
+
+
+def _plain(label: Any) -> Hashable | None:
+    """A label that compares by value: an entry of an array becomes the number it holds."""
+    plain = label.item() if hasattr(label, "item") else label
+    if not isinstance(plain, Hashable):
+        raise InputError(f"meanings holds {plain!r}, a {type(plain).__name__}: labels are numbers or texts")
+    return None if isinstance(plain, float) and math.isnan(plain) else plain
+
+
+def _judge(
+    texts: list[str],
+    tokens: Sequence[Sequence[Token] | None] | None,
+    question: str | None,
+    judge: str | Judge | None,
+) -> tuple[list[int], tuple[str, ...]]:
+    from .meaning import cluster
+
+    try:
+        return cluster(question or "", texts, judge, tokens=tokens), ()
+    except MissingExtra:
+        if judge is not None:
+            raise
+        return cluster(question or "", texts, "normalised"), (_SPELLING_ONLY,)
+
+
+def _estimator(estimator: str | Estimator, prior: Any) -> Estimator:
+    if not isinstance(estimator, str):
+        if prior is not None:
+            raise InputError("prior is for an estimator given by name: the one handed in has its own")
+        return estimator
+    if prior is None:
+        return load_estimator(estimator)
+    try:
+        return load_estimator(estimator, prior=prior)
+    except TypeError as error:
+        if not ("'prior'" in str(error) or "takes no arguments" in str(error)):
+            raise
+        raise InputError(f"the estimator {estimator} takes no prior") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One question of a recording, scored: a verdict with the question's id and grade.
+
+    `flagged` is None for an estimator whose score is no entropy, unless a calibration says how to read it.
+    """
+
+    id: str
+    correct: bool | None
+    verdict: Verdict
+    flagged: bool | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON: the fields of a verdict, `id` first and `correct` last."""
+        return {"id": self.id, **self.verdict.to_dict(), "flagged": self.flagged, "correct": self.correct}
+
+
+def score_rows(
+    rows: Iterable[Row],
+    estimator: str | Estimator = "bayes",
+    *,
+    prior: Any = None,
+    calibration: Calibrated | None = None,
+    judge: str | Judge | None = None,
+) -> Iterator[Scored]:
+    """Score the rows of a recording, each as it comes; `judge` groups the answers of rows without meanings.
+
+    >>> from semtropy.recording import Row
+    >>> row = Row({"id": "q1", "question": "Capital of France?",
+    ...            "samples": [{"text": "Paris", "meaning": 0}, {"text": "Rome", "meaning": 1}]})
+    >>> [(line.id, round(line.verdict.entropy.mean, 4)) for line in score_rows([row], "histogram")]
+    [('q1', 0.6931)]
+    """
+    made = _estimator(estimator, prior)
+    for row in rows:
+        if judge is not None and not row.clustered:
+            tokens = [sample.tokens for sample in row.samples]
+            row = row.with_meanings(_judge([s.text for s in row.samples], tokens, row.question, judge)[0])
+        yield _scored(row, made, calibration)
+
+
+def _scored(row: Row, estimator: Estimator, calibration: Calibrated | None) -> Scored:
+    evidence = row.evidence()
+    other = _OTHER_INPUTS.get(estimator.name)
+    belief = estimator(evidence) if other is None else _other(row, estimator, *other)
+    probability, flagged = None, None if other else belief.mean > THRESHOLD
+    if calibration is not None:
+        probability = calibration(belief)
+        chosen = calibration.flags(belief)
+        flagged = probability > 0.5 if chosen is None else chosen
+    meanings = _meanings(row, evidence)
+    answer = row.answer
+    notes = list(belief.notes)
+    if row.header.why_no_prices and any("logprob" in s or "token_logprobs" in s for s in row["samples"]):
+        notes.append(f"log-probabilities were not used: {row.header.why_no_prices}")
+    verdict = Verdict(
+        question=row.question,
+        answer=max(meanings, key=lambda meaning: meaning.count).text if answer is None else answer.text,
+        entropy=Entropy.of(belief),
+        meanings=meanings,
+        spent=Spent(samples=evidence.n, tokens=None),
+        reason=Reason.EXHAUSTED,
+        flagged=bool(flagged),
+        probability=probability,
+        warnings=tuple(notes),
+    )
+    return Scored(row.id, None if answer is None else answer.correct, verdict, flagged)
+
+
+def _meanings(row: Row, evidence: Evidence) -> tuple[Meaning, ...]:
+    """Each meaning by its commonest wording."""
+    wordings: list[Counter[str]] = [Counter() for _ in evidence.counts]
+    for held, meaning in zip(row["samples"], row.partition.meanings, strict=True):
+        wordings[meaning][held["text"]] += 1
+    return tuple(
+        Meaning(words.most_common(1)[0][0], count, floor)
+        for words, count, floor in zip(wordings, evidence.counts, evidence.floors, strict=True)
+    )
+
+
+def _answer_logprob(row: Row) -> float:
+    if row.answer is None or row.answer.logprob is None:
+        row.fail("is missing: log-likelihood needs it", "answer.logprob")
+    return row.answer.logprob
+
+
+def _p_true(row: Row) -> float:
+    if row.p_true is None:
+        row.fail("is missing: p-true needs it", "p_true")
+    return row.p_true
+
+
+# Estimators that look at something other than the samples: the module and type of their input, and how to get it.
+_OTHER_INPUTS = {
+    "log-likelihood": (".log_likelihood", "AnswerLikelihood", _answer_logprob),
+    "p-true": (".p_true", "PTrue", _p_true),
+}
+
+
+def _other(row: Row, estimator: Any, module: str, name: str, value: Any) -> Belief:
+    belief: Belief = estimator(getattr(import_module(module, "semtropy.estimators"), name)(value(row)))
+    return belief

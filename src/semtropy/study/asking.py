@@ -1,0 +1,137 @@
+"""What is done to one question, written once and without I/O: engines drive it where they like.
+
+`asking` yields requests and is sent their results; what it returns is the row of the recording. A batch of
+questions is a batch of these generators, advanced together so that equal requests share a call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .p_true import BRAINSTORMED, TRUE, p_true_prompt
+from .prompt import BriefPrompt
+
+if TYPE_CHECKING:
+    from ..nouns import Question, Sample
+
+__all__ = ["Draw", "Grade", "Group", "Plan", "Request", "Weigh", "asking", "rehearsing", "seed_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Answers to a prompt: replied with `n` samples."""
+
+    prompt: str
+    n: int
+    temperature: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weigh:
+    """How probable is this continuation? Replied with a probability, or None where the model cannot say."""
+
+    prompt: str
+    continuation: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """Is the answer right? Replied with True, False or None."""
+
+    question: Question
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Which of the answers mean the same? Replied with a meaning for each."""
+
+    question: str
+    texts: tuple[str, ...]
+
+
+Request = Draw | Weigh | Grade | Group
+Asking = Generator[Request, Any, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does to every question. Two runs of one plan and model give the same recording."""
+
+    prompt: BriefPrompt = field(default_factory=BriefPrompt)
+    samples: int = 100
+    temperature: float = 1.0
+    answer_temperature: float = 0.1
+    seed: int = 10
+    grader: str = "f1"
+    judge: str | None = None  # meanings in the same run, by this judge
+    p_true: tuple[str, ...] | None = None  # worked examples; None leaves P(True) out
+
+
+def seed_of(seed: int, *parts: str) -> int:
+    """A seed for one use of one question, the same in whatever order and wherever it is drawn.
+
+    >>> seed_of(10, "q1", "samples")
+    1825864286960446
+    """
+    digest = hashlib.sha256("\0".join([str(seed), *parts]).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") >> 11  # 53 bits: JSON readers keep them exactly
+
+
+def asking(question: Question, index: int, plan: Plan) -> Asking:
+    """Answer one question as the plan says; `index` is its place in the recording."""
+    prompt = plan.prompt.ask(question)
+    seeds = {use: seed_of(plan.seed, question.id, use) for use in ("answer", "samples", "p_true")}
+    answer: Sample = (yield Draw(prompt, 1, plan.answer_temperature, seeds["answer"]))[0]
+    samples: list[Sample] = yield Draw(prompt, plan.samples, plan.temperature, seeds["samples"])
+    correct: bool | None = yield Grade(question, answer.text)
+    row: dict[str, Any] = {
+        "id": question.id,
+        "index": index,
+        "question": question.text,
+        "context": question.context,
+        "references": list(question.references),
+        "answer": {**as_fields(answer), "temperature": plan.answer_temperature, "correct": correct},
+        "samples": [as_fields(sample) for sample in samples],
+        "seeds": seeds,
+    }
+    if plan.p_true is not None:
+        others = [sample.text for sample in samples[:BRAINSTORMED]]
+        about = p_true_prompt(plan.p_true, question, answer.text, others)
+        row["p_true"] = yield Weigh(about, TRUE, seeds["p_true"])
+    else:
+        del seeds["p_true"]
+    if plan.judge is not None:
+        meanings: Sequence[int] = yield Group(question.text, tuple(sample.text for sample in samples))
+        for fields, meaning in zip(row["samples"], meanings, strict=True):
+            fields["meaning"] = int(meaning)
+    return row
+
+
+def rehearsing(question: Question, plan: Plan) -> Asking:
+    """Answer a training question for a worked example of P(True)."""
+    prompt = plan.prompt.ask(question)
+    first = Draw(prompt, 1, plan.answer_temperature, seed_of(plan.seed, question.id, "rehearsal answer"))
+    answer: Sample = (yield first)[0]
+    others = yield Draw(prompt, BRAINSTORMED, plan.temperature, seed_of(plan.seed, question.id, "rehearsal"))
+    correct = yield Grade(question, answer.text)
+    return {"answer": answer.text, "others": [sample.text for sample in others], "correct": correct}
+
+
+def as_fields(sample: Sample) -> dict[str, Any]:
+    """A sample as the recording holds it: what is not known is left out, log-probabilities to a millionth."""
+    fields: dict[str, Any] = {"text": sample.text}
+    if sample.logprob is not None:
+        fields["logprob"] = round(sample.logprob, 6)
+    if sample.tokens is not None:
+        fields["tokens"] = list(sample.tokens)
+    if sample.token_logprobs is not None:
+        fields["token_logprobs"] = [round(value, 6) for value in sample.token_logprobs]
+    if not sample.complete:
+        fields["complete"] = False
+    return fields

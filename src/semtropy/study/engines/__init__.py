@@ -1,0 +1,42 @@
+"""Engines say where questions are answered; what is done to one is for `semtropy.study.asking` to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...errors import InputError
+from ...nouns import Model
+
+if TYPE_CHECKING:
+    from ..asking import Plan
+    from ..driving import Outcome, Task
+
+__all__ = ["ENGINES", "Engine", "MakeModel", "load_engine"]
+
+MakeModel = Callable[[], Model]  # called where the model is to live; it travels, the model does not
+
+_REGISTRY = {"local": ("local", "LocalEngine"), "ray": ("ray", "RayEngine")}
+ENGINES = tuple(_REGISTRY)
+
+
+class Engine(Protocol):
+    """Outcomes of tasks, in whatever order they come; stopping the iteration stops the work."""
+
+    def run(self, tasks: Sequence[Task], plan: Plan) -> Iterator[Outcome]: ...
+
+
+def load_engine(name: str, make_model: MakeModel, **options: Any) -> Engine:
+    """The engine of that name.
+
+    >>> load_engine("slurm", lambda: None)
+    Traceback (most recent call last):
+    ...
+    semtropy.errors.InputError: no engine is called 'slurm': choose one of local, ray
+    """
+    if name not in _REGISTRY:
+        raise InputError(f"no engine is called {name!r}: choose one of {', '.join(ENGINES)}")
+    module, attribute = _REGISTRY[name]
+    engine: Engine = getattr(import_module(f".{module}", __name__), attribute)(make_model, **options)
+    return engine

@@ -1,0 +1,208 @@
+"""The first step of a study: read a recording, split its questions, see what it can carry, fit priors."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..estimators import load_estimator
+from ..estimators.histogram import plug_in
+from ..recording import Recording, Row, read_recording
+from .questions import Asked, in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..nouns import Estimator
+
+__all__ = ["CONSTANT", "ESTIMATORS", "Fold", "Prepared", "Spec", "constant_scores", "prepare"]
+
+Source = str | os.PathLike[str] | Recording
+
+# What a study compares, in the order of its tables. `length` is its own baseline: the longer, the more
+# suspicious.
+ESTIMATORS = (
+    "bayes",
+    "bayes-paper",
+    "histogram",
+    "rescaled",
+    "rescaled-length",
+    "log-likelihood",
+    "p-true",
+    "length",
+)
+# Scores of the answer itself: the same at every budget.
+CONSTANT = frozenset({"log-likelihood", "p-true", "length"})
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """An estimator to be loaded where it is used: its name and its options, the prior among them."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> Estimator:
+        """The estimator itself."""
+        return load_estimator(self.name, **self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Test questions with the estimators that were fitted on others; the entropy that parts those best."""
+
+    test: tuple[Asked, ...]
+    specs: Mapping[str, Spec]
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One recording, ready: its folds, the methods it can carry, and what a reader should know."""
+
+    model: str
+    dataset: str
+    train: int | None
+    folds: tuple[Fold, ...]
+    methods: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def test(self) -> list[Asked]:
+        """Every tested question, fold after fold."""
+        return [question for fold in self.folds for question in fold.test]
+
+
+def prepare(
+    source: Source, methods: Sequence[str], *, train: int, folds: int | None, alphas: Sequence[float] = ()
+) -> Prepared:
+    """Read and split one recording, and fit the priors of `methods` on its training questions."""
+    recording = source if isinstance(source, Recording) else read_recording(source)
+    path = None if isinstance(source, Recording) else str(source)
+    model, dataset = recording.header.model or "unknown model", recording.header.dataset or "unknown dataset"
+    where = f"{model} on {dataset}"
+    rows = in_order(recording, path=path)
+    del recording
+    splits = _splits(len(rows), train, folds, where)
+    asked = [Asked.of(row) for row in rows]
+    tested = [at for _, test in splits for at in test]
+    graded = [asked[at] for at in tested if asked[at].wrong is not None]
+    notes = []
+    if not graded:
+        raise InputError(
+            f"{where}: no tested question has a grade (answer.correct): grade the recording first"
+        )
+    if len(graded) < len(tested):
+        notes.append(
+            f"{where}: {len(tested) - len(graded)} of {len(tested)} test questions have no grade, left out"
+        )
+    kept, dropped = _carried(methods, graded)
+    notes += [f"{where}: {name} is dropped: {why}" for name, why in dropped.items()]
+    made = []
+    for training, test in splits:
+        specs = _fit([rows[at] for at in training], kept, alphas)
+        questions = tuple(asked[at] for at in test if asked[at].wrong is not None)
+        made.append(Fold(questions, specs, _parting_entropy([asked[at] for at in training])))
+    return Prepared(model, dataset, None if folds else train, tuple(made), tuple(kept), tuple(notes))
+
+
+def constant_scores(name: str, questions: Sequence[Asked]) -> list[float]:
+    """The score of each question's answer by a method that draws no samples."""
+    if name == "length":
+        return [float(_there(question.answer_length)) for question in questions]
+    estimator: Any = load_estimator(name)
+    if name == "p-true":
+        from ..estimators.p_true import PTrue
+
+        return [estimator(PTrue(_there(question.p_true))).mean for question in questions]
+    from ..estimators.log_likelihood import AnswerLikelihood
+
+    return [estimator(AnswerLikelihood(_there(question.answer_logprob))).mean for question in questions]
+
+
+def _there(value: float | None) -> float:
+    assert value is not None, "a method that lacks a column is dropped before"
+    return value
+
+
+def _splits(count: int, train: int, folds: int | None, where: str) -> list[tuple[list[int], list[int]]]:
+    """(training, test) places; question i is in fold i modulo `folds`."""
+    if folds is None:
+        if train < 1:
+            raise InputError(f"--train is {train}: a prior needs at least one training question")
+        if train >= count:
+            raise InputError(
+                f"{where}: {count} questions, and --train {train} leaves none to test: "
+                f"give a smaller --train, or --folds 5 to train and test on all"
+            )
+        return [(list(range(train)), list(range(train, count)))]
+    if not 2 <= folds <= count:
+        raise InputError(f"{where}: --folds is {folds}: from 2 to the number of questions, {count}")
+    return [
+        ([at for at in range(count) if at % folds != fold], list(range(fold, count, folds)))
+        for fold in range(folds)
+    ]
+
+
+def _carried(methods: Sequence[str], graded: Sequence[Asked]) -> tuple[list[str], dict[str, str]]:
+    """The methods these questions have the columns for, and why each of the others is dropped."""
+    needs = {
+        "rescaled": ("samples[].logprob that can be used", [q.priced for q in graded]),
+        "rescaled-length": ("samples[].token_logprobs", [q.draws.lengths is not None for q in graded]),
+        "log-likelihood": ("answer.logprob", [q.answer_logprob is not None for q in graded]),
+        "p-true": ("p_true", [q.p_true is not None for q in graded]),
+        "length": ("answer.text", [q.answer_length is not None for q in graded]),
+    }
+    kept, dropped = [], {}
+    for name in methods:
+        column, present = needs.get(name, ("", []))
+        lacking = len(present) - sum(present)
+        if lacking:
+            dropped[name] = f"{lacking} of {len(present)} tested questions lack {column}"
+        else:
+            kept.append(name)
+    return kept, dropped
+
+
+def _fit(training: Sequence[Row], methods: Sequence[str], alphas: Sequence[float]) -> dict[str, Spec]:
+    """How to load each sampling method; `bayes-paper` under another alpha is called bayes-paper@alpha."""
+    specs: dict[str, Spec] = {}
+    if "bayes" in methods:
+        from ..estimators import Prior
+
+        specs["bayes"] = Spec("bayes", {"prior": Prior.fit(training)})
+    if "bayes-paper" in methods:
+        from ..estimators.paper import PaperPrior
+
+        prior = PaperPrior.fit(training)
+        specs["bayes-paper"] = Spec("bayes-paper", {"prior": prior})
+        for alpha in alphas:
+            specs[f"bayes-paper@{alpha:g}"] = Spec("bayes-paper", {"prior": prior, "alpha": alpha})
+    for name in methods:
+        if name not in CONSTANT and name not in specs:
+            specs[name] = Spec(name)
+    # The yardstick of every saving, whether or not it was asked for.
+    specs.setdefault("histogram", Spec("histogram"))
+    return specs
+
+
+def _parting_entropy(training: Sequence[Asked]) -> float:
+    """The entropy that best parts wrong from right among training questions (Youden), for rules that need
+    one.
+
+    Of all samples of each question; the median where grades are missing or all alike. Always above 0.
+    """
+    entropies = np.array([plug_in(np.bincount(question.draws.meanings).tolist()) for question in training])
+    graded = np.array([question.wrong is not None for question in training])
+    wrong = np.array([bool(question.wrong) for question in training])[graded]
+    if wrong.all() or not wrong.any():
+        return max(float(np.median(entropies)), 1e-3)
+    values = np.unique(entropies[graded])
+    cuts = np.append((values[1:] + values[:-1]) / 2, values[-1])
+    above = entropies[graded] > cuts[:, None]
+    gain = above[:, wrong].mean(axis=1) - above[:, ~wrong].mean(axis=1)
+    return max(float(cuts[gain.argmax()]), 1e-3)

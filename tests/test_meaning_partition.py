@@ -1,0 +1,218 @@
+"""The incremental partition: its cascade, its invariants, and the failures known from other tools."""
+
+from __future__ import annotations
+
+import math
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semtropy import Evidence, Sample
+from semtropy.errors import InputError
+from semtropy.estimators import load_estimator
+from semtropy.meaning import Exact, Grouper, Scripted, Task, cluster, cluster_many
+
+QUESTION = "What is the capital of France?"
+
+
+def by_first_letter(question: str, a: str, b: str) -> float:
+    return float(a[:1].casefold() == b[:1].casefold())
+
+
+def never(question: str, a: str, b: str) -> float:
+    raise AssertionError(f"the judge was asked about {a!r} and {b!r}")
+
+
+class TestCascade:
+    def test_identical_strings_never_reach_the_judge(self) -> None:
+        assert cluster(QUESTION, ["Paris"] * 5, Scripted(never)) == [0] * 5
+
+    def test_same_tokens_never_reach_the_judge(self) -> None:
+        assert cluster(QUESTION, ["Paris", " Paris?"], Scripted(never), tokens=[(7, 2), (7, 2)]) == [0, 0]
+
+    @pytest.mark.parametrize("other", ["paris", "Paris.", " PARIS ", '"Paris"', "“Paris”", "the Paris"])
+    def test_spelling_never_reaches_the_judge(self, other: str) -> None:
+        assert cluster(QUESTION, ["Paris", other], Scripted(never)) == [0, 0]
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("12", "twelve"),
+            ("1,000", "1000"),
+            ("5 km", "5000 metres"),
+            ("July 4, 1776", "4th of July 1776"),
+            ("1912", "in 1912"),
+            ("50%", "50 percent"),
+            ("$5 million", "$5m"),
+            ("14th", "fourteenth"),
+        ],
+    )
+    def test_same_number_or_date_never_reaches_the_judge(self, one: str, other: str) -> None:
+        assert cluster("How many?", [one, other], Scripted(never)) == [0, 0]
+
+    def test_both_directions_in_one_batch_most_frequent_meaning_first(self) -> None:
+        judge = Scripted(lambda q, a, b: 0.0)
+        cluster(QUESTION, ["Rome", "Paris", "Paris", "Oslo"], judge)
+        assert [(a, b) for _, a, b in judge.asked[2:]] == [
+            ("Paris", "Oslo"),
+            ("Oslo", "Paris"),
+            ("Rome", "Oslo"),
+            ("Oslo", "Rome"),
+        ]
+
+    def test_stops_at_the_first_match(self) -> None:
+        judge = Scripted(by_first_letter)
+        assert cluster(QUESTION, ["Paris", "Rome", "Pari"], judge) == [0, 1, 0]
+        assert len(judge.asked) == 4
+
+    def test_tally_says_how_each_sample_was_placed(self) -> None:
+        [grouped] = cluster_many([Task(QUESTION, ["12", "12", "Twelve", "12.", "13"])], Exact())
+        tally = grouped.tally
+        assert (tally.samples, tally.identical, tally.normalised, tally.quantities, tally.pairs) == (
+            5,
+            1,
+            1,
+            1,
+            1,
+        )
+
+    def test_silence_is_one_meaning_and_is_not_judged(self) -> None:
+        assert cluster(QUESTION, ["", "Paris", " ", "..."], Scripted(never)) == [0, 1, 0, 0]
+
+
+class TestModes:
+    ONE_WAY = Scripted({("Paris, France", "Paris"): 1.0}, default=0.0)
+
+    def test_one_way_entailment_is_not_taken_for_both(self) -> None:
+        assert cluster(QUESTION, ["Paris", "Paris, France"], self.ONE_WAY) == [0, 1]
+
+    def test_either_direction_by_name(self) -> None:
+        assert cluster(QUESTION, ["Paris", "Paris, France"], self.ONE_WAY, mode="either") == [0, 0]
+
+    def test_relaxed_forbids_contradiction(self) -> None:
+        class ThreeWay:
+            def __init__(self, back: list[float]) -> None:
+                self.back = back
+
+            def entails(self, batch: list[tuple[str, str, str]]) -> np.ndarray:
+                return self.relations(batch)[:, 0]
+
+            def relations(self, batch: list[tuple[str, str, str]]) -> np.ndarray:
+                return np.array([[0.8, 0.1, 0.1] if a == "Paris" else self.back for _, a, _ in batch])
+
+        texts = ["Paris", "Lutetia"]
+        assert cluster(QUESTION, texts, ThreeWay([0.1, 0.8, 0.1]), mode="relaxed") == [0, 0]
+        assert cluster(QUESTION, texts, ThreeWay([0.1, 0.1, 0.8]), mode="relaxed") == [0, 1]
+        assert cluster(QUESTION, texts, ThreeWay([0.1, 0.8, 0.1])) == [0, 1]
+
+    def test_relaxed_needs_contradictions(self) -> None:
+        with pytest.raises(InputError, match="either"):
+            cluster(QUESTION, ["Paris", "Rome"], self.ONE_WAY, mode="relaxed")
+
+    def test_unknown_mode_names_the_known(self) -> None:
+        with pytest.raises(InputError, match="strict, relaxed, either"):
+            Grouper(QUESTION, mode="loose")
+
+
+class TestKnownFailuresOfOtherTools:
+    def test_an_answer_equivalent_to_two_groups_joins_one(self) -> None:
+        apart = {("b", "a"), ("a", "b")}
+        judge = Scripted(lambda q, a, b: float((a, b) not in apart))
+        assert cluster("?", ["a", "b", "c"], judge) == [0, 1, 0]
+
+    def test_five_identical_strings_have_entropy_zero_and_never_less(self) -> None:
+        meanings = cluster(QUESTION, ["Paris"] * 5, Scripted(never))
+        samples = [Sample("Paris", math.log(0.2))] * 5
+        partition = Grouper(QUESTION).partition.of(meanings)
+        assert load_estimator("histogram")(Evidence.gather(samples, partition)).mean == 0.0
+
+    def test_a_judge_that_is_not_transitive_still_gives_each_sample_one_meaning(self) -> None:
+        rng = random.Random(5)
+        texts = [f"answer {chr(97 + n)}" for n in range(12)]
+        judge = Scripted(lambda q, a, b: float(rng.random() < 0.5))
+        meanings = cluster("?", texts, judge)
+        assert len(meanings) == len(texts)
+        Grouper("?").partition.of(meanings)
+
+    @pytest.mark.parametrize("value", [math.nan, math.inf])
+    def test_a_judge_that_breaks_is_an_error_not_a_meaning(self, value: float) -> None:
+        with pytest.raises(InputError, match="not a number"):
+            cluster("?", ["a", "b"], Scripted({}, default=value))
+
+    def test_too_few_judgements_is_an_error(self) -> None:
+        class Short:
+            def entails(self, batch: list[tuple[str, str, str]]) -> np.ndarray:
+                return np.ones(1)
+
+        with pytest.raises(InputError, match="one a pair"):
+            cluster("?", ["a", "b"], Short())
+
+
+WORDS = st.lists(st.sampled_from(["ant", "Ape", "bee", "bat", "cow", "12", "twelve", "", "13"]), max_size=14)
+
+
+class TestInvariants:
+    @given(WORDS)
+    def test_numbered_by_first_appearance_and_identical_strings_together(self, texts: list[str]) -> None:
+        meanings = cluster("?", texts, Scripted(by_first_letter))
+        seen: dict[str, int] = {}
+        fresh = 0
+        for text, meaning in zip(texts, meanings, strict=True):
+            assert 0 <= meaning <= fresh
+            fresh = max(fresh, meaning + 1)
+            assert seen.setdefault(text, meaning) == meaning
+
+    @given(WORDS)
+    def test_growing_never_reassigns(self, texts: list[str]) -> None:
+        whole = cluster("?", texts, Scripted(by_first_letter))
+        for n in range(len(texts)):
+            assert cluster("?", texts[:n], Scripted(by_first_letter)) == whole[:n]
+
+    @given(st.lists(WORDS, max_size=9), st.integers(1, 10))
+    def test_batching_across_questions_changes_nothing(self, questions: list[list[str]], window: int) -> None:
+        tasks = [Task(str(n), texts, label=n) for n, texts in enumerate(questions)]
+        together = list(cluster_many(tasks, Scripted(by_first_letter), window=window))
+        assert [grouped.label for grouped in together] == list(range(len(questions)))
+        for texts, grouped in zip(questions, together, strict=True):
+            assert grouped.meanings == cluster("?", texts, Scripted(by_first_letter))
+
+    def test_the_hash_seed_changes_nothing(self) -> None:
+        code = (
+            "from semtropy.meaning import cluster, Scripted\n"
+            "import zlib\n"
+            "judge = Scripted(lambda q, a, b: float((zlib.crc32((a + b).encode()) >> 3) % 3 > 0))\n"
+            "print(cluster('?', [f'answer {chr(97 + n % 17)}' for n in range(40)], judge))"
+        )
+        outputs = {
+            subprocess.run(
+                [sys.executable, "-c", code],
+                env={"PYTHONHASHSEED": seed},
+                capture_output=True,
+                check=True,
+                text=True,
+            ).stdout
+            for seed in ("0", "1", "2")
+        }
+        assert len(outputs) == 1
+
+
+class TestInput:
+    def test_one_string_is_not_a_list_of_answers(self) -> None:
+        with pytest.raises(InputError, match="a list of answers"):
+            cluster("?", "Paris", Exact())
+
+    def test_tokens_must_match_texts(self) -> None:
+        with pytest.raises(InputError, match="one a text"):
+            cluster("?", ["Paris"], Exact(), tokens=[])
+
+    def test_a_thing_that_cannot_judge(self) -> None:
+        with pytest.raises(InputError, match="no judge"):
+            cluster("?", ["Paris"], object())  # type: ignore[arg-type]
+
+    def test_no_answers_no_meanings(self) -> None:
+        assert cluster("?", [], Exact()) == []

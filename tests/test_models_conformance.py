@@ -1,0 +1,161 @@
+"""What every model promises, run for every model that is available here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections import Counter
+from contextlib import closing, nullcontext
+
+import numpy as np
+import pytest
+
+from scripted_endpoint import ScriptedEndpoint, serving
+from semtropy.errors import ModelError
+from semtropy.models import FORMS, load_model
+from semtropy.models.replay import Replay
+from semtropy.models.scripted import Scripted
+from semtropy.nouns import Model, Sample
+
+QUESTION = "What is the capital of France?"
+SPREAD = {"Paris": 0.8, "Lyon": 0.2}
+
+
+def scripted(request, folder):
+    path = folder / "script.json"
+    path.write_text(json.dumps({QUESTION: SPREAD}))
+    return nullcontext(load_model(f"scripted:{path}"))
+
+
+def replayed(request, folder):
+    path = folder / "run.jsonl"
+    samples = [{"text": "Paris", "logprob": math.log(0.8)}] * 4 + [{"text": "Lyon", "logprob": math.log(0.2)}]
+    row = {"id": "1", "question": QUESTION, "answer": {"text": "Paris"}, "samples": samples}
+    header = {"semtropy_recording": 1, "temperature": 1.0, "eos_included": True}
+    path.write_text(f"{json.dumps(header)}\n{json.dumps(row)}\n")
+    return nullcontext(load_model(f"replay:{path}"))
+
+
+def smollm2(request, folder):
+    return nullcontext(request.getfixturevalue("smollm2"))
+
+
+def gguf(request, folder):
+    return nullcontext(request.getfixturevalue("gguf_model"))
+
+
+def against(kind):
+    def make(request, folder):
+        url = request.getfixturevalue("scripted_url")
+        return closing(load_model(f"{kind}:m", base_url=url))
+
+    return make
+
+
+def real(kind):
+    def make(request, folder):
+        url = request.getfixturevalue("llama_url")
+        return closing(load_model(f"{kind}:smollm2", base_url=url, max_tokens=6))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def scripted_url():
+    with serving(ScriptedEndpoint(lambda prompt: SPREAD)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def gguf_model(smollm2):
+    return load_model(f"gguf:{smollm2.path}", max_tokens=12)
+
+
+MAKERS = {
+    "scripted": scripted,
+    "replay": replayed,
+    "smollm2": smollm2,
+    "gguf": gguf,
+    "openai": against("openai"),
+    "completions": against("completions"),
+    "openai, llama.cpp's server": real("openai"),
+    "completions, llama.cpp's server": real("completions"),
+}
+# Through torch: has its own tests on its own checkpoint.
+ELSEWHERE = {"hf"}
+
+
+@pytest.fixture(params=MAKERS)
+def model(request, tmp_path):
+    with MAKERS[request.param](request, tmp_path) as made:
+        yield made
+
+
+def test_every_registered_model_is_here():
+    assert {form.partition(":")[0] for form in FORMS} - ELSEWHERE <= set(MAKERS)
+
+
+def test_it_draws_as_many_as_asked_for(model):
+    assert isinstance(model, Model)
+    assert model.name
+    for n in (1, 3):
+        samples = model.sample(QUESTION, n, rng=np.random.default_rng(0))
+        assert len(samples) == n
+        assert all(isinstance(sample, Sample) for sample in samples)
+        assert all(sample.text == sample.text.strip() for sample in samples)
+
+
+def test_log_probabilities_are_log_probabilities(model):
+    for sample in model.sample(QUESTION, 4, rng=np.random.default_rng(1)):
+        if sample.logprob is not None:
+            assert sample.logprob <= 0
+            assert math.isfinite(sample.logprob)
+        if sample.logprob is not None and sample.token_logprobs is not None:
+            assert sample.logprob == pytest.approx(math.fsum(sample.token_logprobs), abs=1e-9)
+        if sample.tokens is not None and sample.token_logprobs is not None:
+            assert len(sample.tokens) == len(sample.token_logprobs)
+
+
+def test_the_same_sequence_has_the_same_probability(model):
+    known: dict[object, float] = {}
+    for sample in model.sample(QUESTION, 8, rng=np.random.default_rng(2)):
+        if sample.logprob is not None and sample.tokens is not None:
+            # A server that batches requests rounds differently each time.
+            assert known.setdefault(sample.tokens, sample.logprob) == pytest.approx(sample.logprob, abs=0.2)
+    priced = {tokens: math.exp(logprob) for tokens, logprob in known.items()}
+    assert math.fsum(priced.values()) < 1.05
+
+
+def test_a_low_temperature_is_steadier(model):
+    def commonest(temperature: float) -> int:
+        drawn = model.sample(QUESTION, 5, temperature=temperature, rng=np.random.default_rng(3))
+        return Counter(sample.text for sample in drawn).most_common(1)[0][1]
+
+    cold = commonest(0.05)
+    assert cold >= commonest(1.0)
+    assert cold >= 4
+
+
+def test_awaiting_gives_what_calling_gives(model):
+    if not hasattr(model, "asample"):
+        pytest.skip("this model has no awaitable twin: it works in a thread")
+
+    async def drawn():
+        samples = await model.asample(QUESTION, 3, rng=np.random.default_rng(4))
+        if hasattr(model, "aclose"):
+            await model.aclose()
+        return samples
+
+    called = model.sample(QUESTION, 3, rng=np.random.default_rng(4))
+    assert len(asyncio.run(drawn())) == len(called) == 3
+
+
+@pytest.mark.parametrize("prompt", ["法国的首都是哪里？", "ما هي عاصمة فرنسا؟", "🇫🇷 è\ncapital?"])
+def test_any_script_is_answered_or_refused_by_name(model, prompt):
+    if isinstance(model, Replay | Scripted):
+        with pytest.raises(ModelError, match=r"no such question|no answers for this prompt"):
+            model.sample(prompt, 1)
+        return
+    (sample,) = model.sample(prompt, 1, rng=np.random.default_rng(5))
+    assert sample.text.encode().decode() == sample.text

@@ -1,0 +1,131 @@
+"""Rules, budgets and rounds: pure, so every property can be checked without a model."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semtropy.errors import InputError
+from semtropy.nouns import Belief
+from semtropy.stopping import (
+    Budget,
+    Decided,
+    FixedSamples,
+    Price,
+    Reason,
+    Rounds,
+    Rule,
+    Spent,
+    VarianceBelow,
+)
+
+
+class Above:
+    """A distribution that is above any point with a fixed probability."""
+
+    def __init__(self, above: float) -> None:
+        self.above = above
+
+    def cdf(self, points):
+        return [1 - self.above for _ in points]
+
+    def quantile(self, level: float) -> float:
+        return level
+
+
+def test_the_papers_rule_samples_on_while_the_variance_is_above_gamma():
+    rule = VarianceBelow(0.05)
+    assert rule(Belief(1.0, 0.0500001), Spent()) is None
+    assert rule(Belief(1.0, 0.05), Spent()) is Reason.VARIANCE
+
+
+def test_decided_stops_on_either_side_and_not_between():
+    rule = Decided(0.7, confidence=0.9)
+    verdicts = [rule(Belief(1.0, 0.1, Above(p)), Spent()) for p in (0.95, 0.5, 0.05)]
+    assert verdicts == [Reason.SURELY_HIGH, None, Reason.SURELY_LOW]
+
+
+def test_rules_that_need_more_than_a_mean_say_so():
+    with pytest.raises(InputError, match="no variance to stop on: use FixedSamples"):
+        VarianceBelow(0.1)(Belief(1.0), Spent())
+    with pytest.raises(InputError, match="no distribution to decide on"):
+        Decided(0.7)(Belief(1.0, 0.2), Spent())
+
+
+def test_fixed_samples_ignore_the_belief():
+    rule = FixedSamples(3)
+    assert rule(Belief(0.0, 0.0), Spent(samples=2)) is None
+    assert rule(Belief(9.0), Spent(samples=3)) is Reason.FIXED
+    assert all(isinstance(r, Rule) for r in (rule, VarianceBelow(1), Decided(1)))
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda: VarianceBelow(-1), "gamma"),
+        (lambda: VarianceBelow(math.nan), "gamma"),
+        (lambda: Decided(0), "threshold"),
+        (lambda: Decided(0.5, 1.0), "confidence"),
+        (lambda: FixedSamples(0), "n is 0"),
+        (lambda: Budget(samples=0), "samples"),
+        (lambda: Budget(tokens=0), "tokens"),
+        (lambda: Budget(seconds=-1), "seconds"),
+        (lambda: Budget(cost=1.0), "price"),
+        (lambda: Rounds(first=0), "first"),
+        (lambda: Rounds(growth=0.5), "growth"),
+    ],
+)
+def test_senseless_settings_are_refused_by_name(make, names):
+    with pytest.raises(InputError, match=names):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "reason"),
+    [
+        (Budget(samples=4), Spent(samples=4), Reason.SAMPLES),
+        (Budget(samples=9, tokens=50), Spent(samples=4, tokens=45), Reason.TOKENS),
+        (Budget(samples=9, seconds=1), Spent(samples=1, seconds=1.0), Reason.SECONDS),
+        (Budget(samples=9, cost=1, price=Price(per_sample=0.5)), Spent(samples=1), Reason.COST),
+        (Budget(samples=9), Spent(samples=4, tokens=10**9, seconds=1e9), None),
+    ],
+)
+def test_each_limit_has_its_own_reason(budget, spent, reason):
+    assert budget.exhausted(spent) is reason
+    assert not (reason and reason.firm)
+
+
+spending = st.builds(
+    Spent, samples=st.integers(0, 30), tokens=st.none() | st.integers(0, 500), seconds=st.floats(0, 10)
+)
+budgets = st.builds(Budget, samples=st.integers(1, 30), tokens=st.none() | st.integers(1, 500))
+
+
+@given(budget=budgets, spent=spending)
+def test_there_is_room_exactly_while_nothing_is_exhausted(budget, spent):
+    assert (budget.room(spent) == 0) == (budget.exhausted(spent) is not None)
+    assert spent.samples + budget.room(spent) <= max(budget.samples, spent.samples)
+
+
+@given(limit=st.integers(1, 500), samples=st.integers(1, 20), each=st.integers(1, 20))
+def test_a_round_never_costs_more_tokens_than_are_left_at_the_average(limit, samples, each):
+    used = each * (samples + 1)
+    room = Budget(samples=1000, tokens=limit).room(Spent(samples=samples, tokens=used))
+    assert room == 0 or used + room * each <= limit
+
+
+@given(first=st.integers(1, 8), growth=st.floats(1, 4), n=st.integers(0, 200))
+def test_rounds_always_go_forward(first, growth, n):
+    size = Rounds(first, growth).size(Spent(samples=n))
+    assert size >= 1
+    assert size <= max(first, math.ceil(n * (growth - 1)), 1)
+
+
+def test_reasons_are_sentences():
+    for reason in Reason:
+        assert reason.endswith(".")
+        assert reason[0].isupper()
+    assert Reason(str(Reason.SAMPLES)) is Reason.SAMPLES

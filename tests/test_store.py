@@ -1,0 +1,318 @@
+"""The store: rows whole or not at all, one writer, another run refused, and clear words when a disk fails."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semtropy.errors import RecordingError, StoreError
+from semtropy.recording import read_recording
+from semtropy.recording import store as store_module
+from semtropy.recording.store import Store, encode_row, read_manifest, row_lines, store_parts
+from semtropy.recording.store_tools import export, merge, summarise, verify
+
+IDENTITY = {"model": "m", "prompt": "p", "dataset": "d", "temperature": 1.0}
+HEADER = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
+
+
+def row(number: int, text: str = "Paris") -> dict[str, Any]:
+    samples = [{"text": text, "logprob": -0.5, "tokens": [7, 2]}]
+    return {"id": f"q{number}", "index": number, "question": "Who?", "samples": samples}
+
+
+def open_store(folder: Path, **changes: Any) -> Store:
+    return Store(folder, identity={**IDENTITY, **changes}, header=HEADER)
+
+
+def test_rows_come_back_in_the_order_of_the_questions(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.commit([row(2)])
+        store.commit([row(0), row(1)])
+        assert store.done == {"q0", "q1", "q2"}
+    assert [held.id for held in read_recording(tmp_path)] == ["q0", "q1", "q2"]
+    assert verify(tmp_path) == []
+
+
+def test_a_row_is_written_once(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.commit([row(0)])
+        store.commit([row(0, "another"), row(1)])
+    with open_store(tmp_path) as store:
+        store.commit([row(1, "another")])
+    assert [json.loads(line)["samples"][0]["text"] for line in row_lines(tmp_path)] == ["Paris", "Paris"]
+
+
+@pytest.mark.parametrize("key", sorted(IDENTITY))
+def test_another_run_is_refused(tmp_path: Path, key: str) -> None:
+    open_store(tmp_path).close()
+    with pytest.raises(StoreError, match=f'another run: {key} was .*, is "other"'):
+        open_store(tmp_path, **{key: "other"})
+    open_store(tmp_path).close()  # the refusal let go of the lock
+
+
+def test_two_writers_cannot_share_a_folder(tmp_path: Path) -> None:
+    with open_store(tmp_path), pytest.raises(StoreError, match=f"process {os.getpid()} on .*one writer"):
+        open_store(tmp_path)
+    open_store(tmp_path).close()
+
+
+def test_a_writer_in_another_process_is_seen_and_forgotten_when_it_dies(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; sys.path.insert(0, sys.argv[2]); import test_store as t; from pathlib import Path\n"
+        "store = t.open_store(Path(sys.argv[1])); print('open', flush=True); time.sleep(60)"
+    )
+    here = str(Path(__file__).parent)
+    command = [sys.executable, "-c", code, str(tmp_path), here]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(StoreError, match=f"process {other.pid}"):
+            open_store(tmp_path)
+        other.kill()
+        other.wait()
+    open_store(tmp_path).close()
+
+
+def test_packing_keeps_every_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "PACK_AFTER", 4)
+    with open_store(tmp_path) as store:
+        for number in range(11):
+            store.commit([row(number)])
+    assert [part.path.name[:4] for part in store_parts(tmp_path)] == ["pack", "pack", "part", "part", "part"]
+    assert list(row_lines(tmp_path)) == [encode_row(row(number))[:-1] for number in range(11)]
+    with open_store(tmp_path) as store:
+        assert len(store.done) == 11
+
+
+def test_a_kill_between_pack_and_removal_shows_no_row_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path)
+    for number in range(3):
+        store.commit([row(number)])
+    monkeypatch.setattr(Path, "unlink", lambda self, missing_ok=False: None)
+    store.pack()
+    monkeypatch.undo()
+    store.close()
+    assert len(list(tmp_path.glob("part-*"))) == 3
+    assert len(list(row_lines(tmp_path))) == 3
+    assert verify(tmp_path) == []
+    with open_store(tmp_path) as again:
+        again.commit([row(3)])
+    assert len(list(tmp_path.glob("part-*"))) == 1
+    assert len(list(row_lines(tmp_path))) == 4
+
+
+def test_a_half_written_part_is_not_there(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.commit([row(0)])
+    (tmp_path / "part-00000001-00000000.jsonl.tmp").write_bytes(b'{"id": "q1", "ques')
+    assert len(list(row_lines(tmp_path))) == 1
+    with open_store(tmp_path) as store:
+        assert store.done == {"q0"}
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "cannot be written"),
+        (errno.EIO, "nput/output error"),
+    ],
+)
+def test_a_failing_disk_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    store = open_store(tmp_path)
+    store.commit([row(0)])
+
+    def refuse(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(StoreError, match=words):
+        store.commit([row(1)])
+    monkeypatch.undo()
+    assert not list(tmp_path.glob("*.tmp"))
+    assert store.done == {"q0"}
+    store.commit([row(1)])  # space was freed
+    store.close()
+    assert len(list(row_lines(tmp_path))) == 2
+    assert verify(tmp_path) == []
+
+
+def test_a_really_full_disk(tmp_path: Path) -> None:
+    if os.name != "posix" or os.geteuid() != 0 or not Path("/proc/filesystems").exists():
+        pytest.skip("mounting a small file system needs root on Linux")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(tmp_path)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this machine does not allow a mount")
+    try:
+        folder = tmp_path / "run"
+        with open_store(folder) as store:
+            fill = (store.commit([row(number, "x" * 20_000)]) for number in range(100))
+            with pytest.raises(StoreError, match="the disk is full"):
+                all(done is None for done in fill)
+        kept = len(list(row_lines(folder)))
+        assert kept > 3
+        assert verify(folder) == []
+        for part in store_parts(folder)[:2]:
+            part.path.unlink()  # somebody frees space
+        with open_store(folder) as store:
+            assert len(store.done) == kept - 2
+            store.commit([row(0, "x" * 20_000)])
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(StoreError, match="it is a file, not a folder"):
+        open_store(file)
+    with pytest.raises(StoreError, match="it is a file, not a folder"):
+        open_store(file / "below")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    with pytest.raises(StoreError, match="read-only, or no permission"):
+        open_store(locked / "run")
+
+
+def test_a_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, *arguments: Any, **options: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(StoreError, match="choose another folder with --out"):
+        open_store(tmp_path / "run")
+
+
+def test_verify_names_a_changed_byte_a_twin_and_too_much_probability(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        for number in range(3):
+            store.commit([row(number)])
+    first, second, third = (part.path for part in store_parts(tmp_path))
+    first.write_bytes(first.read_bytes().replace(b"Paris", b"Parma"))
+    twin = {**row(2), "samples": [{"text": t, "logprob": -0.1, "tokens": [k]} for k, t in enumerate("ab")]}
+    data = encode_row(twin)
+    third.with_name(f"part-00000003-{store_module._checksum(data)}.jsonl").write_bytes(data)
+    faults = verify(tmp_path)
+    assert len(faults) == 3
+    assert "the bytes have changed" in faults[0]
+    assert first.name in faults[0]
+    assert "'q2' stands in" in faults[1]
+    assert "sum to 1.8097" in faults[2]
+    with pytest.raises(RecordingError, match="the bytes have changed"):
+        list(row_lines(tmp_path))
+    assert second.exists()
+
+
+def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"no manifest\.json"):
+        read_manifest(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(RecordingError, match=r"manifest\.json: not JSON"):
+        read_manifest(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"semtropy_store": 99}')
+    with pytest.raises(RecordingError, match="expected semtropy_store 1"):
+        read_manifest(tmp_path)
+    (tmp_path / "manifest.json").unlink()
+    (tmp_path / "part-00000000-00000000.jsonl").touch()
+    with pytest.raises(StoreError, match="holds parts but no"):
+        open_store(tmp_path)
+
+
+def test_merging_shards(tmp_path: Path) -> None:
+    for shard in range(3):
+        with open_store(tmp_path / str(shard)) as store:
+            store.commit([row(number) for number in range(9) if number % 3 >= shard])
+    shards = [tmp_path / str(shard) for shard in range(3)]
+    assert merge(shards, tmp_path / "all") == 9
+    assert list(row_lines(tmp_path / "all")) == [encode_row(row(number))[:-1] for number in range(9)]
+    assert merge(shards, tmp_path / "all") == 9  # again: nothing new
+
+    with open_store(tmp_path / "stranger", model="other") as store:
+        store.commit([row(0)])
+    with pytest.raises(StoreError, match=r"another run than .*: they differ in model"):
+        merge([shards[0], tmp_path / "stranger"], tmp_path / "new")
+    with open_store(tmp_path / "liar") as store:
+        store.commit([row(0, "Rome")])
+    with pytest.raises(StoreError, match="the row 'q0' differs"):
+        merge([shards[0], tmp_path / "liar"], tmp_path / "newer")
+    with pytest.raises(StoreError, match="both a source and the target"):
+        merge([shards[0]], shards[0])
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_export_and_summary(tmp_path: Path, name: str) -> None:
+    with open_store(tmp_path / "run") as store:
+        for number in (3, 1, 2, 0):
+            store.commit([{**row(number), "answer": {"text": "x", "correct": number > 1}, "p_true": 0.5}])
+    assert export(tmp_path / "run", tmp_path / name) == 4
+    assert [held.id for held in read_recording(tmp_path / name)] == ["q0", "q1", "q2", "q3"]
+    for place in (tmp_path / "run", tmp_path / name):
+        summary = summarise(place)
+        assert (summary.questions, summary.samples, summary.tokens) == (4, 4, 8)
+        assert (summary.graded, summary.correct, summary.clustered, summary.p_true) == (4, 2, 0, 4)
+        assert verify(place) == []
+    assert summarise(tmp_path / "run").parts == 4
+
+
+@given(text=st.text(), number=st.floats(allow_nan=False, allow_infinity=False))
+def test_a_row_comes_back_as_it_was(text: str, number: float) -> None:
+    held = {"id": text, "index": 3, "question": text, "samples": [{"text": text, "logprob": number}]}
+    line = encode_row(held)
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == held
+    assert store_module._index(line) == 3
+
+
+def test_half_a_character_and_numbers_json_has_no_form_for() -> None:
+    assert json.loads(encode_row({"id": "\ud800"})) == {"id": "\ud800"}
+    with pytest.raises(RecordingError, match="'q' holds a number"):
+        encode_row({"id": "q", "p_true": float("nan")})
+
+
+def test_killed_at_random_moments_no_row_is_torn(tmp_path: Path) -> None:
+    """SIGKILL while commits and packs follow each other without pause."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2]); import test_store as t; from pathlib import Path\n"
+        "t.store_module.PACK_AFTER = 5\n"
+        "with t.open_store(Path(sys.argv[1])) as store:\n"
+        "    print('open', flush=True)\n"
+        "    for number in range(len(store.done), 100_000):\n"
+        "        store.commit([t.row(number, 'x' * (number * 997 % 5000))])\n"
+    )
+    here, rng, before = str(Path(__file__).parent), random.Random(4), []
+    for _ in range(6):
+        command = [sys.executable, "-c", code, str(tmp_path), here]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(rng.uniform(0.05, 0.3))
+            writer.send_signal(signal.SIGKILL)
+        lines = list(row_lines(tmp_path))
+        assert lines[: len(before)] == before  # rows finished before are the same, byte for byte
+        assert lines == [encode_row(row(n, "x" * (n * 997 % 5000)))[:-1] for n in range(len(lines))]
+        before = lines
+    assert len(before) > 20
+    assert verify(tmp_path) == []

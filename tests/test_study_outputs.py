@@ -1,0 +1,236 @@
+"""Adaptive curves, savings, tables, figures and the report, from beliefs that are known."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semtropy.errors import MissingExtra
+from semtropy.study.adaptive import RULES, curve, grid, saving, stops, sweep
+from semtropy.study.figures import STYLES, draw_pair, saved
+from semtropy.study.measuring import Measures, measure
+from semtropy.study.metrics import auroc
+from semtropy.study.preparing import ESTIMATORS, Fold, Prepared
+from semtropy.study.questions import Asked
+from semtropy.study.report import write_study
+from semtropy.study.resampling import Plan, Scores
+from semtropy.study.results import Cell, Examined, Results
+from semtropy.study.tables import Entry, Table, auroc_table, study_tables, to_html, to_latex, to_markdown
+
+BUDGET, DRAWS, QUESTIONS = 10, 3, 40
+
+
+@pytest.fixture(scope="module")
+def beliefs() -> tuple[np.ndarray, dict[str, Scores]]:
+    """Scores that get better with samples, and variances that shrink sooner for some questions."""
+    rng = np.random.default_rng(0)
+    wrong = np.arange(QUESTIONS) % 2 == 0
+    n = np.arange(1, BUDGET + 1)[:, None, None]
+    mean = wrong + rng.normal(size=(BUDGET, DRAWS, QUESTIONS)) * 1.5 / np.sqrt(n)
+    variance = (1 + np.arange(QUESTIONS) % 5) * rng.uniform(0.9, 1.1, (BUDGET, DRAWS, QUESTIONS)) / n
+    noisy = wrong + rng.normal(size=(BUDGET, DRAWS, QUESTIONS)) * 3 / np.sqrt(n)
+    constant = rng.normal(size=(1, 1, QUESTIONS))
+    return wrong, {
+        "bayes": Scores(mean, variance),
+        "histogram": Scores(noisy, None),
+        "length": Scores(constant, None),
+        "bayes-paper@0.25": Scores(mean, variance),
+    }
+
+
+@pytest.fixture(scope="module")
+def results(beliefs: tuple[np.ndarray, dict[str, Scores]]) -> Results:
+    wrong, scores = beliefs
+    questions = tuple(Asked(str(at), bool(bad), None, 1, None, None) for at, bad in enumerate(wrong))  # type: ignore[arg-type]
+    prepared = Prepared(
+        "model/1 & co", "d", 5, (Fold(questions, {}, 0.5),), ("bayes", "histogram", "length"), ("a note",)
+    )
+    plan = Plan(budget=BUDGET, draws=DRAWS)
+    return measure((prepared, scores), Measures(budgets=tuple(range(1, 11)), plan=plan, bootstrap=100))
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=4), min_size=1, max_size=5), st.floats(0, 1))
+def test_stops_at_the_first_firm_belief(rows: list[list[float]], threshold: float) -> None:
+    expected = [next((n for n, value in enumerate(row) if value <= threshold), 3) for row in rows]
+    assert stops(np.array(rows).T, threshold).tolist() == expected
+
+
+def test_stops_agree_with_the_rule_of_live_checks() -> None:
+    stopping = pytest.importorskip("semtropy.stopping")
+    from semtropy import Belief
+
+    rng = np.random.default_rng(1)
+    variance = rng.random((10, 30))
+    rule = stopping.VarianceBelow(0.2)
+    expected = [
+        next((n for n in range(10) if rule(Belief(1.0, variance[n, q]), stopping.Spent(samples=n + 1))), 9)
+        for q in range(30)
+    ]
+    assert stops(variance, 0.2).tolist() == expected
+
+
+def test_sweep_goes_from_one_sample_to_all() -> None:
+    rng = np.random.default_rng(2)
+    wrong = rng.random(50) < 0.5
+    mean, statistic = rng.random((10, 50)), rng.random((10, 50)) + 0.1
+    budgets, areas = sweep(mean, statistic, wrong)
+    assert (np.diff(budgets) > 0).all()
+    assert (budgets[0], budgets[-1]) == (1.0, 10.0)
+    assert areas[0] == auroc(mean[0], wrong)
+    assert areas[-1] == auroc(mean[-1], wrong)
+
+
+def test_curve_is_the_mean_of_the_draws(beliefs: tuple[np.ndarray, dict[str, Scores]]) -> None:
+    wrong, scores = beliefs
+    threshold = np.full(QUESTIONS, 0.5)
+    areas, widths = curve(scores["bayes"], wrong, RULES["variance"], threshold)
+    assert areas.shape == widths.shape == (2000,)
+    ends = auroc(scores["bayes"].mean, wrong).mean(axis=1)
+    assert areas[0] == pytest.approx(ends[0])
+    assert areas[-1] == pytest.approx(ends[-1])
+    assert (grid(10)[0], grid(10)[-1]) == (1.0, 10.0)
+
+
+def test_decided_stops_where_the_side_of_the_threshold_is_clear() -> None:
+    mean = np.array([[0.5, 3.0, 0.5]])
+    doubt = RULES["decided"](mean, np.array([[0.25, 0.25, 0.0]]), np.array([0.5, 0.5, 0.5]))
+    assert doubt[0, 0] == pytest.approx(0.5)
+    assert doubt[0, 1] == pytest.approx(2.87e-7, rel=0.01)
+    assert doubt[0, 2] == pytest.approx(0.5)  # certain to be on the threshold itself: on neither side
+    assert RULES["decided"](mean, np.zeros((1, 3)), np.array([0.1, 0.1, 0.1])).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_saving_is_the_first_budget_that_reaches_the_target() -> None:
+    points, areas = np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.6, 0.8, 0.7, 0.9])
+    assert saving(points, areas, 0.75) == 0.2
+    assert saving(points, areas, 0.85) == 0.8
+    assert saving(points, areas, 0.95) is None
+
+
+def test_results_of_known_beliefs(results: Results, beliefs: tuple[np.ndarray, dict[str, Scores]]) -> None:
+    wrong, scores = beliefs
+    cell = next(cell for cell in results.cells if (cell.estimator, cell.budget) == ("bayes", 7))
+    areas = auroc(scores["bayes"].mean[6], wrong)
+    assert cell.auroc == pytest.approx(areas.mean(), abs=1e-9)
+    assert cell.half_width == pytest.approx(1.96 * areas.std(ddof=1) / np.sqrt(DRAWS), abs=1e-9)
+    assert len(results.cells) == 30
+    assert {each.auroc for each in results.cells if each.estimator == "length"} == {results.cells[20].auroc}
+    assert [(each.estimator, each.rule) for each in results.savings] == [
+        ("bayes", "variance"),
+        ("bayes", "decided"),
+    ]
+    fraction = results.savings[0].fraction
+    assert fraction is not None
+    assert 0.1 <= fraction < 1
+    assert {each.alpha for each in results.trials} == {0.25}
+    assert {(each.estimator, each.against) for each in results.comparisons} == {
+        ("histogram", "bayes"),
+        ("length", "bayes"),
+    }
+
+
+def test_curve_and_saving_agree_in_the_json(results: Results) -> None:
+    told = results.to_dict()
+    assert len(told["adaptive"]) == 2000
+    target = next(row for row in told["rows"] if (row["estimator"], row["budget"]) == ("histogram", 10))[
+        "auroc"
+    ]
+    reached = next(point for point in told["adaptive"] if point["auroc"] >= target - 1e-6)
+    assert told["saving"][0]["fraction"] == pytest.approx(reached["mean_budget"] / 10, abs=1e-3)
+    assert {point["rule"] for point in told["rules"]["adaptive"]} == {"decided"}
+
+
+def tied(*areas: tuple[float, float]) -> Results:
+    cells = tuple(
+        Cell("m", "d", f"e{at}", 1, area, width, 0.5, 0.1) for at, (area, width) in enumerate(areas)
+    )
+    return Results((Examined("m", "d", 9, 3, 2, 0.5),), cells, (), (), (), (), ())
+
+
+def test_bold_are_the_best_and_those_whose_bars_overlap_its_bar() -> None:
+    rows = auroc_table(tied((0.617, 0.021), (0.610, 0.0), (0.590, 0.005), (0.590, 0.007)), 1).rows
+    assert [entry.bold for entry in rows[0] if isinstance(entry, Entry)] == [True, True, False, True]
+
+
+def test_tables_in_three_forms(results: Results) -> None:
+    table = auroc_table(results, 5)
+    markdown, latex, page = to_markdown(table), to_latex(table), to_html(table)
+    assert "### AUROC, N = 5" in markdown
+    assert re.search(r"\*\*0\.\d{3} ± 0\.\d{3}\*\*", markdown)
+    assert r"model/1 \& co" in latex
+    assert re.search(r"\$\\mathbf\{0\.\d{3} \\pm 0\.\d{3}\}\$", latex)
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 1
+    assert "model/1 &amp; co" in page
+    assert len({line.count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
+
+
+def test_hostile_names_stay_text() -> None:
+    table = Table("t", "c", ("model",), (("<script>|\\_{}%",),))
+    assert "<script>" not in to_html(table)
+    assert "\\|" in to_markdown(table)
+    assert r"\textbackslash{}\_\{\}\%" in to_latex(table)
+
+
+def test_every_study_table_is_there(results: Results) -> None:
+    titles = [table.title for table in study_tables(results)]
+    assert titles[:10] == [f"AUROC, N = {n}" for n in range(1, 11)]
+    assert titles[10:] == [
+        "AURAC, N = 10",
+        "Calibration error, N = 10",
+        "Share of samples needed",
+        "Comparisons",
+        "Sensitivity to alpha",
+    ]
+
+
+def test_figure_shows_every_method(results: Results) -> None:
+    figure = draw_pair(results, "model/1 & co", "d")
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert sorted(labels) == ["bayes (adaptive)", "histogram", "length"]
+    assert saved(figure, "pdf").startswith(b"%PDF")
+    assert saved(figure, "png") == saved(draw_pair(results, "model/1 & co", "d"), "png")
+
+
+def test_every_estimator_has_its_own_style() -> None:
+    assert set(STYLES) == set(ESTIMATORS)
+    assert len({colour for colour, _ in STYLES.values()}) == len(STYLES)
+
+
+class Links(HTMLParser):
+    """Collects what a page would ask for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in {"src", "href", "data", "action"}]
+
+
+def test_report_is_one_file_that_asks_for_nothing(results: Results, tmp_path: Path) -> None:
+    written = write_study(results, tmp_path / "deep" / "out")
+    assert all(path.is_file() for path in written)
+    page = (tmp_path / "deep" / "out" / "report.html").read_text()
+    links = Links()
+    links.feed(page)
+    assert links.found
+    assert all(link.startswith("data:") for link in links.found)
+    assert "@import" not in page
+    assert "url(" not in page
+    assert "<script" not in page
+    assert "a note" in page
+    for name in ("figures/model-1-co--d.png", "figures/model-1-co--d.pdf", "tables.tex", "results.json"):
+        assert (tmp_path / "deep" / "out" / name).stat().st_size > 500
+
+
+def test_missing_extra_crosses_processes() -> None:
+    error = pickle.loads(pickle.dumps(MissingExtra("pyarrow", extra="study")))
+    assert (error.package, error.extra) == ("pyarrow", "study")
+    assert "semtropy[study]" in str(error)
