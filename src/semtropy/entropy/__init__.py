@@ -1,6 +1,7 @@
 """The mathematics of semantic entropy: arrays in, arrays out, NumPy and SciPy only."""
 
 from .dirichlet import dirichlet_moments
+from .distribution import cdf, two_level_cdf
 from .importance import importance_moments
 from .posterior import Moments, moments, moments_batch
 from .support import mix
@@ -11,11 +12,13 @@ __all__ = [
     "Moments",
     "Seen",
     "Wordings",
+    "cdf",
     "dirichlet_moments",
     "evaluate",
     "importance_moments",
     "mix",
     "moments",
     "moments_batch",
+    "two_level_cdf",
     "two_level_moments",
 ]
