@@ -218,17 +218,17 @@ def test_a_check_that_fails_leaves_the_answer(upstream: tuple[Upstream, str]) ->
 
 
 def test_an_upstream_that_is_cut_or_away() -> None:
-    with served(Upstream(spread, fault=lambda number: "cut" if number == 1 else None)) as base:
-        with gateway(f"{base}/v1") as url, pytest.raises(openai.APIError, match="broke off"):
+    def first_cut(number: int) -> str | None:
+        return "cut" if number == 1 else None
+
+    with served(Upstream(spread, fault=first_cut)) as base, gateway(f"{base}/v1") as url:
+        with pytest.raises(openai.APIError, match="broke off"):
             list(ask(client(url), STEADY, stream=True))
-    with served(Upstream(spread, fault=lambda number: "cut" if number == 1 else None)) as base:
-        with gateway(f"{base}/v1") as url, pytest.raises(openai.APIStatusError, match="broke off") as caught:
+    with served(Upstream(spread, fault=first_cut)) as base, gateway(f"{base}/v1") as url:
+        with pytest.raises(openai.APIStatusError, match="broke off") as caught:
             ask(client(url), STEADY)
         assert caught.value.status_code == 502
-    with (
-        gateway("http://127.0.0.1:9/v1") as url,
-        pytest.raises(openai.APIStatusError, match="cannot be reached"),
-    ):
+    with gateway("http://127.0.0.1:9/v1") as url, pytest.raises(openai.APIStatusError, match="be reached"):
         ask(client(url), STEADY)
 
 

@@ -5,20 +5,27 @@ Every belief in semtropy has a density that is a product over meanings,
     seen meaning     (floor + y)^p y^(q - 1),   its probability x = floor + y, y > 0
     unseen meaning   x^(alpha - 1)
 
-restricted to probabilities that sum to 1. With room = 1 - sum of floors, the integral of such a product is the
-inverse Laplace transform of the product of one-dimensional integrals,
+restricted to probabilities that sum to 1. With room = 1 - sum of floors, the integral of such a product is
+the inverse Laplace transform of the product of one-dimensional integrals,
 
-    Z = (1 / 2 pi i) * contour integral of e^(s room) * prod_j A_j(s) ds,     A_j(s) = integral of its factor * e^(-s y),
+    Z = (1 / 2 pi i) * contour integral of e^(s room) * prod_j A_j(s) ds,     A_j(s) = integral of its factor
+    * e^(-s y),
 
-and entropy is a sum over meanings, so its moments need only A, B, C: the same inner integral weighted by 1, w, w^2,
-w being the meaning's share -x log x of the entropy. What makes it exact in few nodes:
+and entropy is a sum over meanings, so its moments need only A, B, C: the same inner integral weighted by 1,
+w, w^2, w being the meaning's share -x log x of the entropy. What makes it exact in few nodes:
 
-- the path s(t) = sigma (t cot t + i t), through the real saddle sigma, is one of steepest descent for a power of s;
-- the inner integral runs along a ray that turns with s (by 0.62 of its angle, so that x stays away from 0), in
-  y = exp(v) with v = centre + width (u - exp(start - u)): even steps around the integrand's mode, doubly fast below it;
-- w is taken around a reference point and a common slope, w = phi(x) - phi(x0) - slope (x - x0): the slope's part adds up
-  to a constant, and what is left is as small as the entropy's spread, so that variances of 1e-40 keep their digits;
-- unseen meanings, and seen ones without a floor, are a gamma block in closed form: every support size shares the seen
+- the path s(t) = sigma (t cot t + i t), through the real saddle sigma, is one of steepest descent for a power
+of s;
+- the inner integral runs along a ray that turns with s (by 0.62 of its angle, so that x stays away from 0),
+in
+  y = exp(v) with v = centre + width (u - exp(start - u)): even steps around the integrand's mode, doubly fast
+  below it;
+- w is taken around a reference point and a common slope, w = phi(x) - phi(x0) - slope (x - x0): the slope's
+part adds up
+  to a constant, and what is left is as small as the entropy's spread, so that variances of 1e-40 keep their
+  digits;
+- unseen meanings, and seen ones without a floor, are a gamma block in closed form: every support size shares
+the seen
   factors, as long as one path serves (the loss of sharing is bounded);
 - nodes are added until half of them give the same answer, to the tolerance.
 
@@ -63,8 +70,8 @@ TINIEST_FLOOR = 1e-300  # below this doubles lose digits; a floor so small is as
 class Problems:
     """Many integrals at once, laid end to end.
 
-    Problem i has the factors `offsets[i]:offsets[i + 1]` of `p`, `q`, `floors`, the parameter `alpha[i]`, and the numbers of
-    unseen meanings `unseen[unseen_offsets[i]:unseen_offsets[i + 1]]`, rising.
+    Problem i has the factors `offsets[i]:offsets[i + 1]` of `p`, `q`, `floors`, the parameter `alpha[i]`, and
+    the numbers of unseen meanings `unseen[unseen_offsets[i]:unseen_offsets[i + 1]]`, rising.
     """
 
     p: Floats
@@ -88,8 +95,9 @@ class Solution:
 def solve(problems: Problems, tolerance: float = 1e-9, *, give_up: bool = False) -> Solution:
     """Solve to `tolerance` in the mean and 100 times that, relative, in the variance.
 
-    A density may have next to no mass where probabilities sum to 1, so that rounding is all an integral would show. With
-    `give_up` such a problem gets log Z = -inf, which is what it is beside any other; without, it is an error.
+    A density may have next to no mass where probabilities sum to 1, so that rounding is all an integral would
+    show. With `give_up` such a problem gets log Z = -inf, which is what it is beside any other; without, it
+    is an error.
     """
     n = problems.unseen.size
     out = Solution(np.empty(n), np.empty(n), np.empty(n))
@@ -115,7 +123,8 @@ def solve(problems: Problems, tolerance: float = 1e-9, *, give_up: bool = False)
     return out
 
 
-# ---- the same in NumPy ------------------------------------------------------------------------------------------
+# ---- the same in NumPy
+# ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +232,7 @@ def _along(
 ) -> tuple[Floats, float]:
     """Rows (mean, variance, log Z) for each number of unseen meanings; and how large the path's last node is."""
     t = np.arange(1, path.n) * path.reach / path.n
-    s: Complexes = path.sigma * np.concatenate([[1.0 + 0j], t / np.tan(t) + 1j * t])
+    s = (path.sigma * np.concatenate([[1.0], t / np.tan(t) + 1j * t])).astype(np.complex128)
     ds = path.sigma * np.concatenate([[0.5j], 1 / np.tan(t) - t / np.sin(t) ** 2 + 1j])
     centres = np.array([f.tilted(path.sigma)[0] for f in factors])
     x0 = np.array([f.floor for f in factors]) + centres
@@ -234,7 +243,7 @@ def _along(
         if f.floor == 0:
             a = f.p + f.q
             block = _block(s, a, digamma(a + 1), 0.0, slope)
-            parts: tuple[Complexes, Complexes, Complexes] = (gammaln(a) - a * np.log(s), *block)
+            parts = ((gammaln(a) - a * np.log(s)).astype(np.complex128), *block)
         else:
             parts = _inner(f, path.sigma, slope, s, path.step)
             constant -= x * np.log(x) + slope * y

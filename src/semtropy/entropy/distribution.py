@@ -1,4 +1,4 @@
-"""The distribution function of the entropy. (First form: a beta law matched to mean and variance; the exact one follows.)"""
+"""The distribution function of the entropy. (A beta law matched to mean and variance.)"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The paper's integrator, for reproduction: self-normalised importance sampling with uniform proposals.
 
-For alpha <= 0.5 its weights have infinite variance; `moments` is exact and faster. This is here so that the paper's
-numbers can be made the paper's way.
+For alpha <= 0.5 its weights have infinite variance; `moments` is exact and faster. This is here so that the
+paper's numbers can be made the paper's way.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def importance_moments(
         h = -(b * log_b).sum(axis=1)
         mean = weight @ h / weight.sum()
         variance = weight @ (h - mean) ** 2 / weight.sum()
-        # Evenly spread points have density Gamma(K) / room^(K - 1); unseen blocks leave Gamma(alpha) each to the constant.
+        # Evenly spread points have density Gamma(K) / room^(K - 1); unseen blocks leave Gamma(alpha) each to
+        # the constant.
         log_volume = (size - 1) * np.log(room) - gammaln(size) - (size - m) * gammaln(alpha)
         rows.append((mean, variance, np.log(weight.mean()) + top + log_volume))
     table = np.array(rows)

@@ -57,8 +57,9 @@ def moments(
 ) -> Moments:
     """Entropy of a Dirichlet(alpha + counts) over K meanings, each above its floor, for every K in `sizes`.
 
-    `counts` and `floors` are those of the meanings seen. Exact to `tolerance` (100 times that, relative, in the variance);
-    `method="importance"` gives the paper's estimate from `draws` uniform draws of `rng` instead.
+    `counts` and `floors` are those of the meanings seen. Exact to `tolerance` (100 times that, relative, in
+    the variance); `method="importance"` gives the paper's estimate from `draws` uniform draws of `rng`
+    instead.
 
     >>> moments([1], [0.3], [7]).mean.round(9)
     array([1.26870883])

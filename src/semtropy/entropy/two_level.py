@@ -1,16 +1,17 @@
 """The two-level model: meanings with probabilities, and wordings within each meaning.
 
-Meanings are Dirichlet(alpha) over K. Within a meaning, sequences are found in size-biased order, each taking a share of what
-is left of the meaning's mass: Beta(1, theta) under a Dirichlet process (small theta: essentially one wording, large: many).
-Real meanings often have a few wordings of like size instead (two tokenisations of one number, with and without a full stop),
-so the first `main` of them may take shares Beta(1 + evenness, theta + evenness (main - i)). The product over the sequences
-found telescopes for both: with n_j sequences of known probability that sum to l_j, the likelihood of everything seen is
+Meanings are Dirichlet(alpha) over K. Within a meaning, sequences are found in size-biased order, each taking
+a share of what is left of the meaning's mass: Beta(1, theta) under a Dirichlet process (small theta:
+essentially one wording, large: many). Real meanings often have a few wordings of like size instead (two
+tokenisations of one number, with and without a full stop), so the first `main` of them may take shares Beta(1
++ evenness, theta + evenness (main - i)). The product over the sequences found telescopes for both: with n_j
+sequences of known probability that sum to l_j, the likelihood of everything seen is
 
-    b_j^(-w) (b_j - l_j)^(q_j - 1) * constants,   w = theta + evenness main - 1,  q_j = theta + evenness max(main - n_j, 0)
+    b_j^(1 - theta - evenness main) (b_j - l_j)^(q_j - 1) * constants,  q_j = theta + evenness max(main - n_j, 0)
 
-for each seen meaning, times b_j for every draw whose probability is not known. Drawing again a sequence whose probability is
-known says nothing new, so counts of known sequences drop out. With no probabilities at all this is the
-Dirichlet-multinomial: samples with and without log-probabilities are one model.
+for each seen meaning, times b_j for every draw whose probability is not known. Drawing again a sequence whose
+probability is known says nothing new, so counts of known sequences drop out. With no probabilities at all
+this is the Dirichlet-multinomial: samples with and without log-probabilities are one model.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = ["Kind", "Wordings", "evaluate", "two_level_moments"]
 
 @dataclass(frozen=True, slots=True)
 class Wordings:
-    """How the mass of a meaning splits over sequences: `main` ones of like size, then a tail of concentration `theta`."""
+    """How a meaning splits over sequences: `main` ones of like size, then a tail of concentration `theta`."""
 
     theta: float
     main: int = 0
@@ -132,8 +133,8 @@ def two_level_moments(
 ) -> Moments:
     """Entropy under the two-level model, for every number of meanings K in `sizes`.
 
-    `floors` is the summed probability of each seen meaning's sequences, `distinct` how many they are, `unpriced` how many
-    further draws of the meaning had no known probability (none by default).
+    `floors` is the summed probability of each seen meaning's sequences, `distinct` how many they are,
+    `unpriced` how many further draws of the meaning had no known probability (none by default).
 
     >>> two_level_moments([0.3], [1], [7], alpha=0.05, theta=0.1).mean.round(9)
     array([0.71470493])
@@ -163,7 +164,7 @@ def two_level_moments(
 def _layout(
     kinds: tuple[Kind, ...], seen: int
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int64], NDArray[np.bool_]]:
-    """What depends only on how many meanings were seen: alphas, shifts, unseen numbers and their lengths, what is possible."""
+    """What depends only on how many were seen: alphas, shifts, unseen numbers and lengths, what is possible."""
     alphas = np.array([kind.alpha for kind in kinds])
     shifts = np.array([kind.wordings.total for kind in kinds])
     unseen = [np.array([size - seen for size in kind.sizes if size >= seen], dtype=float) for kind in kinds]

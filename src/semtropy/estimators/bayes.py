@@ -1,4 +1,4 @@
-"""`bayes`: the exact two-level model of meanings and wordings, its mixture re-weighed by the evidence of what was seen."""
+"""`bayes`: the exact two-level model of meanings and wordings, re-weighed by the evidence of what was seen."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """`bayes-paper`: the paper's estimator and protocol.
 
-A Dirichlet(alpha) belief over K meanings cut off below by one probability a distinct string, mixed over K by how many
-meanings training questions had. Its integrals are exact here unless `method="importance"` asks for the paper's own draws.
-Three habits of the released code are kept, because the numbers depend on them: sizes are cut at 7, K is only conditioned
-on K >= the meanings seen, and floors that sum to 0.99 or more are scaled to 0.99.
+A Dirichlet(alpha) belief over K meanings cut off below by one probability a distinct string, mixed over K by
+how many meanings training questions had. Its integrals are exact here unless `method="importance"` asks for
+the paper's own draws. Three habits of the released code are kept, because the numbers depend on them: sizes
+are cut at 7, K is only conditioned on K >= the meanings seen, and floors that sum to 0.99 or more are scaled
+to 0.99.
 """
 
 from __future__ import annotations

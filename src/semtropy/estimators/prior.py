@@ -1,9 +1,10 @@
 """What to expect of a question before sampling: a mixture over kinds of question, fitted on training questions.
 
-A kind is an evenness alpha of the meanings, a way they are worded, and a number of meanings K (`semtropy.entropy.Kind`). The
-weights of a fixed grid of kinds are fitted by EM on the evidence of the training questions' first 8 and first 16 samples:
-few, because few is what the prior is used with. Pseudo-questions keep every size possible, also those beyond the largest
-seen in training; with no training questions at all, they are the shipped default.
+A kind is an evenness alpha of the meanings, a way they are worded, and a number of meanings K
+(`semtropy.entropy.Kind`). The weights of a fixed grid of kinds are fitted by EM on the evidence of the
+training questions' first 8 and first 16 samples: few, because few is what the prior is used with.
+Pseudo-questions keep every size possible, also those beyond the largest seen in training; with no training
+questions at all, they are the shipped default.
 """
 
 from __future__ import annotations
@@ -161,7 +162,8 @@ def _reaching(prior: Prior, seen: int) -> tuple[tuple[Kind, ...], Floats]:
             kinds[i] = Kind(kind.alpha, kind.wordings, tuple(sizes))
     flat = np.array([weight for own in weights for weight in own])
     with np.errstate(divide="ignore"):
-        return tuple(kinds), np.log(flat / flat.sum())
+        log_weights: Floats = np.log(flat / flat.sum())
+    return tuple(kinds), log_weights
 
 
 def _expectation_maximisation(
@@ -169,7 +171,7 @@ def _expectation_maximisation(
 ) -> Floats:
     """Weights of the columns that make the rows most probable, given pseudo-observations."""
     likelihood = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
-    weights = pseudo / pseudo.sum()
+    weights: Floats = pseudo / pseudo.sum()
     for _ in range(rounds):
         expected = likelihood * weights
         expected *= (shares / expected.sum(axis=1))[:, None]
