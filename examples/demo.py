@@ -23,11 +23,13 @@ def show(question: str, *, seed: int) -> Verdict:
 def main(seed: int = 1) -> int:
     """Two verdicts, and what sets them apart."""
     known, obscure = (show(question, seed=seed) for question in (KNOWN, OBSCURE))
+    likeliest = max(known.meanings, key=lambda meaning: meaning.floor)
     print(
-        f"\nThe same small model, asked twice. It knows the first answer: its samples agree, the entropy is "
-        f"{known.entropy.mean:.2f} nats, and {known.samples} samples were enough to be sure of that. It invents "
-        f"the second: each sample is another name, {obscure.entropy.mean:.2f} nats after {obscure.samples} samples."
-        f'\nTry your own:  semtropy check "Who wrote Moby Dick?"   (.venv/bin/semtropy after `make demo`)'
+        f"\nThe same small model both times. Its first answer it gives with a probability of at least "
+        f"{likeliest.floor:.0%}, which leaves little room for others: {known.entropy.mean:.2f} nats, after "
+        f"{known.samples} of at most 10 samples. The second it makes up, differently each time: "
+        f"{obscure.entropy.mean:.2f} nats, after {obscure.samples}."
+        f'\nTry your own:  .venv/bin/semtropy check "Who wrote Moby Dick?"'
     )
     return 0
 

@@ -134,8 +134,8 @@ def test_the_time_budget_ends_a_draw_that_hangs(driver):
 
 
 def test_time_running_out_keeps_what_is_known():
-    slow = Scripted(default={"a": 0.5, "b": 0.5}, delay=0.15)
-    options = OPTIONS | {"model": slow, "budget": Budget(seconds=0.4), "rule": VarianceBelow(0.0)}
+    slow = Scripted(default={"a": 0.5, "b": 0.5}, delay=0.4)
+    options = OPTIONS | {"model": slow, "budget": Budget(seconds=1.5), "rule": VarianceBelow(0.0)}
     verdict = check("q?", **options, rounds=Rounds(growth=1.0), rng=0)
     assert verdict.reason is Reason.SECONDS
     assert 1 <= verdict.samples <= 3

@@ -17,7 +17,6 @@ from rich.console import Console
 from semtropy.check import Checker
 from semtropy.cli import main
 from semtropy.cli._drawing import draw_steps, draw_verdict
-from semtropy.estimators import NAMES
 from semtropy.inquiry import conclude
 from semtropy.models.scripted import Scripted
 from semtropy.stopping import Rounds
@@ -213,7 +212,6 @@ def test_in_a_terminal_it_draws(script):
     assert "Likely made up" in text
 
 
-@pytest.mark.skipif("bayes" not in NAMES, reason="needs an estimator with a variance")
 def test_ctrl_c_in_a_terminal_ends_with_what_is_known(smollm2):
     question = "Who was the mayor of Timisoara in 1911?"
     arguments = [

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import runpy
 
-import pytest
 
-from semtropy.estimators import NAMES
-
-
-@pytest.mark.skipif("bayes" not in NAMES, reason="needs the estimator bayes")
 def test_the_demo_ends_with_two_verdicts(root, smollm2, capsys):
     assert runpy.run_path(str(root / "examples" / "demo.py"))["main"](3) == 0
     out = capsys.readouterr().out

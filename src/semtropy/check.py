@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VARIANCE", "Checker", "Options", "acheck", "astream", "check", "stream"]
 
-VARIANCE = 0.05
+VARIANCE = 0.1
 """Sampling stops by default at this variance of the entropy, in squared nats."""
 
 
@@ -43,7 +43,7 @@ class Options(TypedDict, total=False):
     model        a name (see `semtropy.models.FORMS`) or a Model; default smollm2
     judge        a name or a Judge; default the best one that is installed
     estimator    a name or an Estimator; default bayes
-    rule         when to stop; default VarianceBelow(0.05), or all of the budget for an estimator without variance
+    rule         when to stop; default VarianceBelow(0.1), or all of the budget for an estimator without variance
     budget       hard limits; default Budget(samples=10)
     prior        for an estimator given by name
     rounds       how many samples go out together
