@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+)
 QUIET += ("--disable-component-update", "--disable-sync")
 
 

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 
-def graded_recording(path: Path, questions: int = 40, samples: int = 12) -> Path:
+def graded_recording(path: Path, questions: int = 80, samples: int = 12) -> Path:
     """Write it to `path`."""
     rng = random.Random(5)
     lines: list[dict[str, object]] = [
@@ -26,7 +26,11 @@ def graded_recording(path: Path, questions: int = 40, samples: int = 12) -> Path
         drawn = rng.choices(range(len(weights)), weights, k=samples)
         order: dict[int, int] = {}
         made = [
-            {"text": f"answer {k}", "logprob": math.log(weights[k]), "meaning": order.setdefault(k, len(order))}
+            {
+                "text": f"answer {k}",
+                "logprob": math.log(weights[k]),
+                "meaning": order.setdefault(k, len(order)),
+            }
             for k in drawn
         ]
         answer = {"text": "answer 0", "correct": right if rng.random() < 0.9 else not right}

@@ -19,7 +19,11 @@ from semtropy.models.scripted import Scripted  # noqa: E402
 from semtropy.server.app import PAGE, create_app  # noqa: E402
 from semtropy.server.settings import Settings  # noqa: E402
 
-UNSURE, STEADY, HOSTILE = "Who was the mayor in 1911?", "What is the capital of France?", "Say something nasty."
+UNSURE, STEADY, HOSTILE = (
+    "Who was the mayor in 1911?",
+    "What is the capital of France?",
+    "Say something nasty.",
+)
 SCRIPT = "<script>window.bad = 1</script><img src=x onerror='window.bad = 2'>"
 SPREADS = {
     STEADY: {"Paris": 0.98, "Lyon": 0.02},
@@ -55,7 +59,9 @@ def page(browser: Any, url: str) -> Iterator[Any]:
     context.close()
     assert all(address.startswith((url, "data:", "blob:")) for address in asked), asked
     # A refusal the test provoked is noted by the browser too; anything else is a fault of the page.
-    assert not [text for text in complaints if "the server responded with a status of 4" not in text], complaints
+    assert not [text for text in complaints if "the server responded with a status of 4" not in text], (
+        complaints
+    )
 
 
 def check(page: Any, question: str) -> None:
@@ -72,7 +78,9 @@ def test_the_main_path(page: Any) -> None:
     assert page.locator(".meaning").count() >= 2
     assert page.locator("#curve svg path.density").count() == 1
     assert page.locator("#curve svg path.ghost").count() >= 1
-    assert re.search(r"Semantic entropy \d\.\d\d nats, with 90% between", page.locator("#curve-text").inner_text())
+    assert re.search(
+        r"Semantic entropy \d\.\d\d nats, with 90% between", page.locator("#curve-text").inner_text()
+    )
     cost = page.locator("#cost").inner_text()
     assert f"Cost: {samples} samples, {samples + 1} tokens" in cost
     assert "A fixed ten would have cost ten samples, about 11 tokens" in cost

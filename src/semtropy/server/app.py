@@ -17,6 +17,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from .. import __version__
+from ..check import VARIANCE
 from ..errors import SemtropyError
 from . import checks, completions
 from .desk import Desk
@@ -72,7 +73,7 @@ def create_app(
     app.mount("/page", StaticFiles(directory=PAGE), name="page")
     _add_error_handlers(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
-    paths = frozenset(str(getattr(route, "path", "")) for route in app.routes)
+    paths = frozenset(("/", "/openapi.json", *app.openapi()["paths"]))
     app.add_middleware(Guard, settings=settings, metrics=metrics, routes=paths)
     return app
 
@@ -139,6 +140,7 @@ def _add_plain_routes(app: FastAPI) -> None:
             "max_prompt": state.settings.max_prompt,
             "max_upload": state.settings.max_upload,
             "threshold": state.settings.threshold,
+            "variance": VARIANCE if state.settings.variance is None else state.settings.variance,
         }
 
 

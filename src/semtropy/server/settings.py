@@ -71,7 +71,7 @@ class Settings:
         "pass", "when a check fails in mode block: pass the answer on, or block it", among=ON_ERROR
     )
     variance: float | None = _set(
-        None, "stop sampling at this variance of the entropy (default: 0.05)", least=0
+        None, "stop sampling at this variance of the entropy (default: that of `semtropy check`)", least=0
     )
     confidence: float | None = _set(None, "stop when above or below the threshold with this probability")
     threshold: float = _set(THRESHOLD, "flag above this entropy in nats", least=0)

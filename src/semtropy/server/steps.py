@@ -28,7 +28,7 @@ def curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | None:
     """
     if belief.distribution is None:
         return None
-    reach = max(reach, 1.1 * belief.distribution.quantile(0.995))
+    reach = max(reach, 1.2 * belief.distribution.quantile(0.999))
     edges = np.linspace(0.0, reach, POINTS + 1)
     below = np.clip(np.asarray(belief.distribution.cdf(edges), dtype=float), 0.0, 1.0)
     below[0] = 0.0  # what sits exactly at 0 belongs to the first cell

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from .failures import Problem
+from .logs import log
 
 __all__ = ["evaluated", "name_for"]
 
 SECONDS = 300.0
+BUDGETS = "1,2,3,5,7,10"
 _MAGIC = {b"\x1f\x8b": "recording.jsonl.gz", b"PA": "recording.parquet", b'{"': "recording.jsonl"}
 
 
@@ -34,13 +36,23 @@ async def evaluated(content: bytes) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="semtropy-") as folder:
         recording, out = Path(folder, name_for(content)), Path(folder, "out.json")
         await asyncio.to_thread(recording.write_bytes, content)
-        options = ["--json", str(out), "--seeds", "3", "--bootstrap", "0", "--processes", "1", "--folds", "2"]
+        options = [
+            "--json",
+            str(out),
+            "--seeds",
+            "2",
+            "--budgets",
+            BUDGETS,
+            "--bootstrap",
+            "0",
+            "--processes",
+            "1",
+            "--folds",
+            "2",
+        ]
         status, said = await _run("evaluate", str(recording), *options)
         if status != 0:
-            message = said.replace(str(recording), "the recording").replace(folder, "")
-            raise Problem(
-                400, message.removeprefix("semtropy: ").strip() or "the recording cannot be evaluated"
-            )
+            raise Problem(400, said.replace(str(recording), "the recording").removeprefix("semtropy: "))
         results = json.loads(out.read_text(encoding="utf-8"))
     return {name: results[name] for name in ("rows", "adaptive", "saving", "tested", "notes")}
 
@@ -68,5 +80,10 @@ async def _run(*arguments: str) -> tuple[int, str]:
             process.kill()
             await process.wait()
     lines = said.decode("utf-8", "replace").strip().splitlines()
-    wanted = [line for line in lines if line.startswith("semtropy:")] or lines
-    return process.returncode or 0, wanted[-1] if wanted else ""
+    told = [line for line in lines if line.startswith("semtropy:")]
+    if process.returncode and not told:  # a fault of ours, not of the recording
+        log.error(
+            "evaluation failed", extra={"facts": {"said": [line for line in lines if "File" in line][-3:]}}
+        )
+        raise Problem(500, "the evaluation failed; the gateway's log names the place", "server_error")
+    return process.returncode or 0, told[-1] if told else ""

@@ -42,7 +42,7 @@ export function drawBelief(holder, now, before, threshold, other) {
   line(now, "density");
   line(other, "if");
   picture.append(svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: base, y2: base }));
-  for (let tick = 0; tick <= reach + 1e-9; tick += 0.5) {
+  for (let tick = 0; tick <= reach + 1e-9; tick += reach > 3.5 ? 1 : 0.5) {
     picture.append(svg("text", { x: x(tick), y: base + 30, "text-anchor": "middle" }, tick.toFixed(1)));
   }
   picture.append(svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 1, "text-anchor": "end" }, "semantic entropy, nats"));

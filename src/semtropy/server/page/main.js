@@ -5,7 +5,7 @@ import { forget, past, remember } from "./past.js";
 import { Refused, events, get, post, upload, useKey } from "./talk.js";
 
 const at = (id) => document.getElementById(id);
-const STARTS = { variance: "0.05", confidence: "0.9", samples: "5" };
+const STARTS = { variance: "0.1", confidence: "0.9", samples: "5" };
 let shown = null; // the check on the page: prompt, terms, samples, meanings, entropies, verdict
 let under = null; // what can stop the check under way
 
@@ -53,6 +53,7 @@ async function check(event) {
   const body = asked();
   shown = { prompt: body.prompt, samples: [], entropies: [], meanings: [], verdict: null, terms: null };
   clear();
+  at("status").className = "";
   say("Asking the model…");
   try {
     for await (const { name, data } of events("v1/check", body, under.signal)) {
@@ -136,6 +137,7 @@ function finish(verdict) {
   tell();
   list();
   say(verdict.sentence);
+  at("status").className = "hidden"; // the heading shows it; this is for those who listen
 }
 
 function tell() {
@@ -254,6 +256,7 @@ get("api/about").then((about) => {
   at("model").textContent = `Model: ${about.model}.`;
   at("budget").value = at("budget").max = about.max_samples;
   at("question").maxLength = about.max_prompt;
+  STARTS.variance = at("rule-value").value = at("if-value").value = String(about.variance);
   at("threshold").value = about.threshold.toFixed(3);
   at("model-row").hidden = !about.needs_model;
   at("study").hidden = about.max_upload === 0;
