@@ -18,6 +18,7 @@ __all__ = ["main", "parser"]
 # Each module has `register(subparsers)`, which sets `run` on its parser; heavy imports wait until `run`.
 COMMANDS: tuple[str, ...] = (
     "check",
+    "serve",
     "score",
     "generate",
     "cluster",

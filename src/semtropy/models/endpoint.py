@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import email.utils
 import random
 import time
@@ -88,6 +89,15 @@ class Endpoint:
         self._users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         weakref.finalize(self, _close_all, self._open).atexit = False
 
+    def with_key(self, api_key: str | None) -> Endpoint:
+        """The same endpoint, connections and limits, asked with another key."""
+        other = copy.copy(self)
+        other._key = api_key
+        return other
+
+    def _authorization(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
+
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The reply's JSON object; what is transient is tried again, what is not is raised as what it is."""
         attempt = 0
@@ -108,7 +118,7 @@ class Endpoint:
         client, slots = self._client()
         try:
             async with slots:
-                reply = await client.post(f"{self.base_url}{path}", json=body)
+                reply = await client.post(f"{self.base_url}{path}", json=body, headers=self._authorization())
         except httpx.TimeoutException as error:
             raise _Transient(ModelTimeout(f"{self.base_url}: no reply in {self.timeout:g} s")) from error
         except httpx.TransportError as error:
@@ -131,12 +141,9 @@ class Endpoint:
             raise MissingExtra("httpx", extra="local") from error
         loop = asyncio.get_running_loop()
         if loop not in self._open:
-            headers = dict(self._headers)
-            if self._key:
-                headers["Authorization"] = f"Bearer {self._key}"
             timeout = httpx.Timeout(self.timeout, connect=min(10.0, self.timeout))
             limits = httpx.Limits(max_connections=self.concurrency)
-            client = httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
+            client = httpx.AsyncClient(headers=self._headers, timeout=timeout, limits=limits)
             self._open[loop] = (client, asyncio.Semaphore(self.concurrency))
         return self._open[loop]
 

@@ -1,1 +1,1 @@
-"""."""
+"""The gateway and the page: `semtropy serve`."""

@@ -1,0 +1,55 @@
+"""`semtropy serve`: the gateway and the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingExtra
+from ..server.settings import Settings, flag_fields, kind
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["register"]
+
+
+def register(commands: Any) -> None:
+    """Add the command to the parser: a flag for every setting but the secrets."""
+    parser = commands.add_parser(
+        "serve",
+        help="put a verdict on every answer of an endpoint, and show a page that explains it",
+        description="Serve the gateway and the page. Every setting is also read from the environment "
+        "(SEMTROPY_ and its name in capitals) and from a TOML file; keys only from there.",
+    )
+    parser.add_argument("--config", metavar="FILE", help="TOML file of settings (default: $SEMTROPY_CONFIG)")
+    for each in flag_fields():
+        default = (
+            "" if each.default is None or "(default" in each.metadata["help"] else _default(each.default)
+        )
+        parser.add_argument(
+            f"--{each.name.replace('_', '-')}",
+            type=kind(each),
+            metavar=_METAVAR[kind(each)],
+            help=(each.metadata["help"] + default).replace("%", "%%"),
+        )
+    parser.set_defaults(run=run)
+
+
+_METAVAR = {int: "N", float: "X", str: "TEXT"}
+
+
+def _default(value: object) -> str:
+    return f" (default: {value:.4g})" if isinstance(value, float) else f" (default: {value})"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Gather the settings and serve until told to stop."""
+    flags = {each.name: getattr(arguments, each.name) for each in flag_fields()}
+    settings = Settings.gather(flags, file=arguments.config)
+    try:
+        from ..server.run import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("semtropy"):
+            raise
+        raise MissingExtra((error.name or "fastapi").partition(".")[0], extra="server") from error
+    return serve(settings)

@@ -1,0 +1,156 @@
+"""The built-in model in the upstream's place: it answers in OpenAI's schema, whole answers at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import NoAnswer
+from ..models import load_model
+from ..nouns import Sample
+from .exchange import Incoming, Reply
+from .failures import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.random import Generator
+
+    from ..nouns import Model
+    from .settings import Settings
+
+__all__ = ["Local"]
+
+
+class Local:
+    """A model of this process, or any other that has a name here."""
+
+    def __init__(self, settings: Settings, model: Model | None = None) -> None:
+        self.settings, self._model = settings, model
+        self.name = settings.model if model is None else model.name
+
+    def load(self) -> None:
+        """Load the weights."""
+        if self._model is None:
+            self._model = load_model(self.settings.model)
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+    async def open(self, incoming: Incoming, headers: Mapping[str, str]) -> Reply:
+        """Answer a request."""
+        question = incoming.question
+        if question is None:
+            raise Problem(400, "the built-in model answers one question in text: none was found")
+        samples = await self._draw(question, incoming.body)
+        content = "text/event-stream" if incoming.streaming else "application/json"
+        chunks = (
+            _events(incoming, self.name, samples)
+            if incoming.streaming
+            else [_whole(incoming, self.name, samples)]
+        )
+        return Reply(200, {"content-type": content}, _each(chunks), _nothing)
+
+    async def _draw(self, question: str, body: Mapping[str, Any]) -> list[Sample]:
+        temperature, n, seed = body.get("temperature"), body.get("n"), body.get("seed")
+        if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
+            raise Problem(400, "temperature must be a number from 0 to 2")
+        if n is not None and not (_is_whole(n) and 1 <= n <= self.settings.max_samples):
+            raise Problem(400, f"n must be a whole number from 1 to {self.settings.max_samples}")
+        if seed is not None and not (_is_whole(seed) and 0 <= seed < 2**63):
+            raise Problem(400, "seed must be a whole number from 0")
+        samples = await asyncio.to_thread(
+            self.model(None, None).sample,
+            question,
+            n or 1,
+            temperature=1.0 if temperature is None else max(0.01, float(temperature)),
+            rng=np.random.default_rng(seed),
+        )
+        if not samples:
+            raise NoAnswer("the model returned no answer")
+        return samples
+
+    def sampler(self, incoming: Incoming) -> Model:
+        """A model for the check that leaves the answer to the one already given."""
+        return _Answered(self.model(None, None))
+
+    def model(self, name: str | None, key: str | None) -> Model:
+        """The model that /v1/check asks."""
+        if name is not None and name != self.name:
+            raise Problem(404, f"this gateway has no upstream: the only model here is {self.name}")
+        if self._model is None:
+            self.load()
+        assert self._model is not None
+        return self._model
+
+
+class _Answered:
+    def __init__(self, model: Model) -> None:
+        self.name, self._model = model.name, model
+
+    def sample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        if temperature != 1.0:
+            return [Sample("", tokens=())]
+        return self._model.sample(prompt, n, temperature=temperature, rng=rng)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _frame(incoming: Incoming, model: str, *, chunk: bool) -> dict[str, Any]:
+    chat = incoming.kind == "chat"
+    kind = ("chat.completion.chunk" if chunk else "chat.completion") if chat else "text_completion"
+    made = {"id": f"{'chatcmpl' if chat else 'cmpl'}-{secrets.token_hex(12)}", "object": kind}
+    return {**made, "created": int(time.time()), "model": model}
+
+
+def _whole(incoming: Incoming, model: str, samples: list[Sample]) -> bytes:
+    choices = []
+    for index, sample in enumerate(samples):
+        text: dict[str, Any] = {"text": sample.text}
+        if incoming.kind == "chat":
+            text = {"message": {"role": "assistant", "content": sample.text, "refusal": None}}
+        choices.append({"index": index, **text, "logprobs": None, "finish_reason": _finish(sample)})
+    tokens = sum(len(sample.tokens or ()) for sample in samples)
+    usage = {"prompt_tokens": 0, "completion_tokens": tokens, "total_tokens": tokens}
+    return json.dumps({**_frame(incoming, model, chunk=False), "choices": choices, "usage": usage}).encode()
+
+
+def _events(incoming: Incoming, model: str, samples: list[Sample]) -> list[bytes]:
+    frame = _frame(incoming, model, chunk=True)
+    made = []
+    for index, sample in enumerate(samples):
+        text: dict[str, Any] = {"text": sample.text}
+        end: dict[str, Any] = {"text": ""}
+        if incoming.kind == "chat":
+            text, end = {"delta": {"role": "assistant", "content": sample.text}}, {"delta": {}}
+        for part, finish in ((text, None), (end, _finish(sample))):
+            choice = {"index": index, **part, "logprobs": None, "finish_reason": finish}
+            made.append(f"data: {json.dumps({**frame, 'choices': [choice]})}\n\n".encode())
+    return [*made, b"data: [DONE]\n\n"]
+
+
+def _finish(sample: Sample) -> str:
+    return "stop" if sample.complete else "length"
+
+
+async def _each(chunks: list[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def _nothing() -> None:
+    pass

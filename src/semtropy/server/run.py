@@ -1,0 +1,56 @@
+"""Serving with uvicorn: one process or several, JSON logs, and an end that lets requests finish."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import partial
+from typing import TYPE_CHECKING
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from ..errors import InputError
+from .logs import configuration
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from .settings import Settings
+
+__all__ = ["serve"]
+
+
+def application(settings: Settings) -> FastAPI:
+    """Made in each worker, so that counters find their folder set."""
+    from .app import create_app
+
+    return create_app(settings)
+
+
+def serve(settings: Settings) -> int:
+    """Serve until a signal to stop, then let requests finish for `grace_seconds`."""
+    config = uvicorn.Config(
+        partial(application, settings),
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        log_config=configuration(settings.log_level),
+        log_level=settings.log_level,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
+    )
+    try:
+        if settings.workers == 1:
+            uvicorn.Server(config).run()
+            return 0
+        with tempfile.TemporaryDirectory(prefix="semtropy-metrics-") as folder:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+            Multiprocess(config, sockets=[config.bind_socket()]).run()
+    except OSError as error:
+        raise InputError(
+            f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}"
+        ) from None
+    return 0

@@ -1,0 +1,207 @@
+"""Every setting of the gateway, once: flags, environment, TOML file and documentation are made from this table."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..verdict import THRESHOLD
+
+__all__ = ["Settings", "environment_name", "flag_fields", "kind", "settings_table"]
+
+PREFIX = "SEMTROPY_"
+MODES = ("annotate", "block", "off")
+PLACES = ("body", "headers")
+ON_ERROR = ("pass", "block")
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def _set(
+    default: Any, about: str, *, secret: bool = False, least: float | None = None, among: Any = None
+) -> Any:
+    """One setting: a secret has no flag, as flags show in the list of processes."""
+    facts = {"help": about, "secret": secret, "least": least, "among": among}
+    return field(default=default, metadata=facts, repr=not secret)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the gateway runs. Later wins: default, TOML file, environment, flag.
+
+    >>> Settings(port=9000).port
+    9000
+    >>> Settings(mode="quiet")
+    Traceback (most recent call last):
+    ...
+    semtropy.errors.InputError: mode is 'quiet': one of annotate, block, off
+    """
+
+    host: str = _set("127.0.0.1", "address to listen on; loopback unless told otherwise")
+    port: int = _set(8080, "port to listen on; 0 takes a free one", least=0)
+    workers: int = _set(1, "processes; each has its own cache and limits", least=1)
+    upstream: str | None = _set(
+        None, "base URL of an OpenAI-style endpoint, as http://host/v1; without one, model answers"
+    )
+    upstream_key: str | None = _set(
+        None, "key for the upstream; without one the client's own is passed on", secret=True
+    )
+    upstream_model: str | None = _set(None, "the upstream's model that /v1/check and the page ask")
+    upstream_timeout: float = _set(120.0, "seconds the upstream may stay silent", least=0.1)
+    upstream_concurrency: int = _set(32, "sampling requests under way to the upstream at once", least=1)
+    model: str = _set("smollm2", "the model that answers where there is no upstream")
+    judge: str | None = _set(None, "who decides which answers mean the same (default: the built-in judge)")
+    estimator: str = _set("bayes", "estimator of the entropy")
+    prior: str | None = _set(None, "file of a prior fitted on training questions")
+    calibration: str | None = _set(None, "file that turns entropy into a probability")
+    mode: str = _set(
+        "annotate",
+        "annotate adds a verdict, block also withholds flagged answers, off passes through",
+        among=MODES,
+    )
+    place: str = _set("body", "where the verdict goes: body, or headers alone", among=PLACES)
+    refusal: str = _set(
+        "I am not sure enough of the answer to give it.", "what block says instead of a flagged answer"
+    )
+    on_error: str = _set(
+        "pass", "when a check fails in mode block: pass the answer on, or block it", among=ON_ERROR
+    )
+    variance: float | None = _set(
+        None, "stop sampling at this variance of the entropy (default: that of `semtropy check`)", least=0
+    )
+    confidence: float | None = _set(None, "stop when above or below the threshold with this probability")
+    threshold: float = _set(THRESHOLD, "flag above this entropy in nats", least=0)
+    max_samples: int = _set(10, "most samples a check may draw, whatever a request asks for", least=1)
+    max_seconds: float = _set(30.0, "longest a check may take, whatever a request asks for", least=0.1)
+    sample_tokens: int = _set(256, "length of a sample where the request sets none", least=1)
+    keys: tuple[str, ...] = _set(
+        (), "keys clients must show, separated by commas; none: open to all who can connect", secret=True
+    )
+    max_body: int = _set(1_000_000, "largest request in bytes; more gets 413", least=1)
+    max_prompt: int = _set(20_000, "longest prompt in characters; more gets 413", least=1)
+    max_upload: int = _set(
+        64_000_000, "largest recording the page may upload, in bytes; 0 turns it off", least=0
+    )
+    concurrency: int = _set(64, "requests handled at once by a process", least=1)
+    queue: int = _set(64, "requests that may wait for their turn; more get 429", least=0)
+    cache_size: int = _set(1024, "checks remembered; 0 remembers none", least=0)
+    cache_seconds: float = _set(300.0, "how long a check is remembered", least=0)
+    grace_seconds: float = _set(30.0, "how long requests may finish after a signal to stop", least=0)
+    log_level: str = _set("info", "debug, info, warning or error", among=LEVELS)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value, least, among = getattr(self, each.name), each.metadata["least"], each.metadata["among"]
+            if among is not None and value not in among:
+                raise InputError(f"{each.name} is {value!r}: one of {', '.join(among)}")
+            if least is not None and value is not None and not value >= least:
+                raise InputError(f"{each.name} is {value}: at least {least}")
+        if self.upstream is not None and not self.upstream.startswith(("http://", "https://")):
+            raise InputError(f"upstream is {self.upstream!r}: it starts with http:// or https://")
+        if self.port > 65535:
+            raise InputError(f"port is {self.port}: at most 65535")
+        if self.confidence is not None and not 0.5 < self.confidence < 1:
+            raise InputError(f"confidence is {self.confidence}: a probability between 0.5 and 1")
+        if self.confidence is not None and self.variance is not None:
+            raise InputError("variance and confidence are two rules: give one")
+        if self.threshold <= 0:
+            raise InputError(f"threshold is {self.threshold}: an entropy in nats, above 0")
+
+    @classmethod
+    def gather(
+        cls,
+        flags: Mapping[str, Any] | None = None,
+        *,
+        file: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Settings:
+        """Defaults, then the file, then the environment, then `flags` that are not None."""
+        environment = os.environ if environment is None else environment
+        found: dict[str, Any] = {}
+        file = file or environment.get(f"{PREFIX}CONFIG")
+        if file:
+            found |= _from_file(file)
+        for each in fields(cls):
+            name = environment_name(each.name)
+            if environment.get(name):
+                found[each.name] = _read(each, environment[name], name)
+        found |= {name: value for name, value in (flags or {}).items() if value is not None}
+        return cls(**found)
+
+
+def environment_name(name: str) -> str:
+    """The environment variable of a setting.
+
+    >>> environment_name("max_samples")
+    'SEMTROPY_MAX_SAMPLES'
+    """
+    return PREFIX + name.upper()
+
+
+def flag_fields() -> list[Field[Any]]:
+    """The settings that have a flag: all but the secrets."""
+    return [each for each in fields(Settings) if not each.metadata["secret"]]
+
+
+def kind(each: Field[Any]) -> type:
+    """The type a setting is read as."""
+    known: dict[str, type] = {"int": int, "float": float, "str": str, "tuple[str, ...]": tuple}
+    return known[str(each.type).removesuffix(" | None")]
+
+
+def _read(each: Field[Any], text: str, source: str) -> Any:
+    if kind(each) is tuple:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    try:
+        return kind(each)(text)
+    except ValueError:
+        raise InputError(f"{source} is {text!r}: expected {_words(each)}") from None
+
+
+def _from_file(path: str) -> dict[str, Any]:
+    try:
+        with Path(path).open("rb") as stream:
+            held = tomllib.load(stream)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is not TOML: {error}") from None
+    known = {each.name: each for each in fields(Settings)}
+    found = {}
+    for name, value in held.items():
+        if name not in known:
+            raise InputError(f"{path}: there is no setting {name!r}: `semtropy serve --help` lists them")
+        wanted = kind(known[name])
+        if wanted is tuple and isinstance(value, list) and all(isinstance(part, str) for part in value):
+            value = tuple(value)
+        if wanted is float and type(value) is int:
+            value = float(value)
+        if type(value) is not wanted:
+            raise InputError(f"{path}, {name}: expected {_words(known[name])}")
+        found[name] = value
+    return found
+
+
+def _words(each: Field[Any]) -> str:
+    return {int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}[kind(each)]
+
+
+def settings_table() -> str:
+    """The settings as a Markdown table; the documentation holds exactly this."""
+    rows = ["| setting | flag | environment | default | what it does |", "|---|---|---|---|---|"]
+    for each in fields(Settings):
+        flag = "" if each.metadata["secret"] else f"`--{each.name.replace('_', '-')}`"
+        assert each.default is not MISSING
+        shown = "" if each.default in (None, ()) else f"`{_brief(each.default)}`"
+        rows.append(
+            f"| `{each.name}` | {flag} | `{environment_name(each.name)}` | {shown} | {each.metadata['help']} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def _brief(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,152 @@
+"""The upstream: requests are passed on as they came, and samples are drawn with the same messages and key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from ..models import portal
+from ..models.endpoint import Endpoint, Retry
+from ..models.openai import Chat, Completions
+from ..models.replies import chat_sample
+from ..nouns import Sample
+from .exchange import Incoming, Reply
+from .failures import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.random import Generator
+
+    from ..nouns import Model
+    from .settings import Settings
+
+__all__ = ["Conversation", "Upstream"]
+
+_HOP_BY_HOP = {
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "upgrade",
+}
+_HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
+_PASSED_ON = ("openai-organization", "openai-project", "openai-beta", "user-agent")
+
+
+class Upstream:
+    """An endpoint of the OpenAI kind."""
+
+    def __init__(self, settings: Settings, base_url: str) -> None:
+        self.settings, self.base_url = settings, base_url.rstrip("/")
+        self.name = settings.upstream_model or "upstream"
+        self._client: httpx.AsyncClient | None = None
+        self._endpoint = Endpoint(
+            base_url,
+            timeout=settings.upstream_timeout,
+            retry=Retry(times=3, base=0.2, longest=5.0),
+            concurrency=settings.upstream_concurrency,
+        )
+        # What a model there was found to refuse, so that no request has to find it out again.
+        self._refused: dict[tuple[str, str], frozenset[str]] = {}
+
+    def load(self) -> None:
+        """Nothing to load: the upstream is asked when a client asks."""
+
+    async def aclose(self) -> None:
+        await self._endpoint.aclose()
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def open(self, incoming: Incoming, headers: Mapping[str, str]) -> Reply:
+        """Pass a request on; the reply's body is read as it comes."""
+        return await self.send("POST", incoming.path, incoming.key, headers, incoming.raw)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        key: str | None,
+        headers: Mapping[str, str],
+        content: bytes | None = None,
+    ) -> Reply:
+        """One request under the base URL."""
+        if self._client is None:
+            timeout = httpx.Timeout(self.settings.upstream_timeout, connect=10.0)
+            self._client = httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None))
+        sent = {name: headers[name] for name in _PASSED_ON if name in headers}
+        sent |= {"accept-encoding": "identity", "content-type": "application/json"}
+        key = self.settings.upstream_key or key
+        if key:
+            sent["authorization"] = f"Bearer {key}"
+        request = self._client.build_request(method, self.base_url + path, content=content, headers=sent)
+        try:
+            reply = await self._client.send(request, stream=True)
+        except httpx.TimeoutException:
+            raise Problem(504, "the upstream did not answer in time", "upstream_error") from None
+        except httpx.TransportError as error:
+            raise Problem(
+                502, f"the upstream cannot be reached ({type(error).__name__})", "upstream_error"
+            ) from None
+        passed = {name: value for name, value in reply.headers.items() if name not in _HOP_BY_HOP}
+        return Reply(reply.status_code, passed, reply.aiter_bytes(), reply.aclose)
+
+    def sampler(self, incoming: Incoming) -> Model:
+        """A model that draws further answers to the request, as this client."""
+        kind = Chat if incoming.kind == "chat" else Completions
+        tokens = incoming.max_tokens or self.settings.sample_tokens
+        return Conversation(
+            self._asker(kind, incoming.model, incoming.key, tokens), incoming.about, self._refused
+        )
+
+    def model(self, name: str | None, key: str | None) -> Model:
+        """The model that /v1/check asks."""
+        name = name or self.settings.upstream_model
+        if name is None:
+            raise Problem(400, "model is missing: name one of the upstream's models")
+        return self._asker(Chat, name, key, self.settings.sample_tokens)
+
+    def _asker(
+        self, kind: type[Chat | Completions], model: str, key: str | None, tokens: int
+    ) -> Chat | Completions:
+        endpoint = self._endpoint.with_key(self.settings.upstream_key or key)
+        asker = kind(model, endpoint, max_tokens=tokens)
+        asker.refused = self._refused.get((model, kind.path), frozenset())
+        return asker
+
+
+class Conversation:
+    """Answers to one request of a client: its own messages and settings, at the temperature of the check.
+
+    The answer to be judged is the one the client got, so none is drawn here; the caller fills it in.
+    """
+
+    def __init__(
+        self, asker: Chat | Completions, about: dict[str, Any], refused: dict[tuple[str, str], frozenset[str]]
+    ) -> None:
+        self.name, self._asker, self._about, self._refused = asker.name, asker, about, refused
+
+    async def asample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` answers."""
+        if temperature != 1.0:
+            return [Sample("", tokens=())]
+        read = chat_sample if isinstance(self._asker, Chat) else _whole_completion
+        samples = await self._asker.ask(self._about, n, temperature, rng, read)
+        self._refused[self._asker.model, self._asker.path] = self._asker.refused
+        return samples
+
+    def sample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """`asample`, awaited in a background thread."""
+        return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
+
+
+def _whole_completion(choice: dict[str, Any], *, priced: bool) -> Sample:
+    """A completion as long as it is; a client's own completions need not end at a line break."""
+    return chat_sample({**choice, "message": {"content": choice.get("text")}}, priced=priced)

@@ -1,0 +1,148 @@
+"""A loopback upstream of the OpenAI kind that streams, draws from known answers and fails on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+Answers = dict[str, float]
+
+
+class Upstream:
+    """An ASGI application. `answers(prompt)` is a distribution; `fault(number)` may name a failure for a request.
+
+    Faults: an int is a status, "cut" ends the connection in the middle of the answer. Answers are made of the words of
+    the text; what was asked, by whom, is kept in `requests` and `keys` (only counted where `keep` is False).
+    """
+
+    def __init__(
+        self,
+        answers: Callable[[str], Answers],
+        *,
+        fault: Callable[[int], int | str | None] = lambda number: None,
+        first: float = 0.0,
+        between: float = 0.0,
+        keep: bool = True,
+    ) -> None:
+        self.answers, self.fault, self.first, self.between, self.keep = answers, fault, first, between, keep
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self.count = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return None
+        raw = b""
+        while True:
+            message = await receive()
+            raw += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        self.count += 1
+        number = self.count
+        headers = dict(scope["headers"])
+        if scope["path"] == "/v1/models":
+            return await self._json(send, 200, {"object": "list", "data": [{"id": "m", "object": "model"}]})
+        body = json.loads(raw)
+        if self.keep:
+            self.requests.append(body)
+            self.keys.append(headers.get(b"authorization", b"").decode())
+        fault = self.fault(number)
+        await asyncio.sleep(self.first)
+        if isinstance(fault, int):
+            return await self._json(
+                send, fault, {"error": {"message": f"scripted {fault}", "type": "scripted"}}
+            )
+        if headers.get(b"authorization") == b"Bearer wrong":
+            return await self._json(send, 401, {"error": {"message": "Incorrect API key", "type": "auth"}})
+        chat = scope["path"] == "/v1/chat/completions"
+        choices = [self._choice(body, chat, k, number) for k in range(body.get("n") or 1)]
+        if body.get("stream"):
+            return await self._stream(send, choices[0], chat, cut=fault == "cut")
+        frame = {"id": f"id-{number}", "object": "chat.completion", "created": 1, "model": body["model"]}
+        usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+        return await self._json(send, 200, {**frame, "choices": choices, "usage": usage}, cut=fault == "cut")
+
+    def _choice(self, body: dict[str, Any], chat: bool, index: int, number: int) -> dict[str, Any]:
+        prompt = body["messages"][-1]["content"] if chat else body["prompt"]
+        spread = self.answers(prompt if isinstance(prompt, str) else json.dumps(prompt))
+        weights = [p ** (1 / max(0.01, body.get("temperature") or 1.0)) for p in spread.values()]
+        rng = random.Random(1000 * body.get("seed", number) + index)
+        (text,) = rng.choices(list(spread), weights)
+        said = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+        entries = [(text, math.log(spread[text])), ("<|end|>", 0.0)]
+        content = [{"token": t, "logprob": p, "bytes": list(t.encode())} for t, p in entries]
+        logprobs = {"content": content} if body.get("logprobs") else None
+        return {"index": index, **said, "finish_reason": "stop", "logprobs": logprobs}
+
+    async def _stream(self, send: Any, choice: dict[str, Any], chat: bool, *, cut: bool) -> None:
+        await send(_start(200, b"text/event-stream"))
+        text = choice["message"]["content"] if chat else choice["text"]
+        words = text.split(" ")
+        pieces = [word if k == 0 else f" {word}" for k, word in enumerate(words)]
+        for k, piece in enumerate(pieces):
+            if cut and k == 1:
+                raise ConnectionError("scripted cut")
+            part = {"delta": {"role": "assistant", "content": piece}} if chat else {"text": piece}
+            await self._event(send, part, None)
+            await asyncio.sleep(self.between)
+        await self._event(send, {"delta": {}} if chat else {"text": ""}, "stop")
+        await send({"type": "http.response.body", "body": b"data: [DONE]\n\n", "more_body": False})
+
+    async def _event(self, send: Any, part: dict[str, Any], finish: str | None) -> None:
+        choice = {"index": 0, **part, "finish_reason": finish}
+        chunk = {
+            "id": "id-s",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+        }
+        data = f"data: {json.dumps(chunk)}\n\n".encode()
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def _json(self, send: Any, status: int, content: Any, *, cut: bool = False) -> None:
+        data = json.dumps(content).encode()
+        await send(_start(status, b"application/json", len(data)))
+        if cut:
+            await send({"type": "http.response.body", "body": data[:9], "more_body": True})
+            raise ConnectionError("scripted cut")
+        await send({"type": "http.response.body", "body": data})
+
+
+def _start(status: int, content_type: bytes, length: int | None = None) -> dict[str, Any]:
+    headers = [(b"content-type", content_type), (b"x-upstream", b"scripted")]
+    if length is not None:
+        headers.append((b"content-length", str(length).encode()))
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+@contextmanager
+def served(app: Any, **options: Any) -> Iterator[str]:
+    """The address of an application while it is served from a thread."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(512)
+        config = uvicorn.Config(
+            app, log_config=None, timeout_graceful_shutdown=2, access_log=False, **options
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)

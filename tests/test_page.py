@@ -1,0 +1,228 @@
+"""The page in real Chromium: the main path, errors, a narrow screen, a hostile answer, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+from browser import chromium  # noqa: E402
+from openai_upstream import served  # noqa: E402
+
+from semtropy.models.scripted import Scripted  # noqa: E402
+from semtropy.server.app import PAGE, create_app  # noqa: E402
+from semtropy.server.settings import Settings  # noqa: E402
+
+UNSURE, STEADY, HOSTILE = (
+    "Who was the mayor in 1911?",
+    "What is the capital of France?",
+    "Say something nasty.",
+)
+SCRIPT = "<script>window.bad = 1</script><img src=x onerror='window.bad = 2'>"
+SPREADS = {
+    STEADY: {"Paris": 0.98, "Lyon": 0.02},
+    UNSURE: {f"Dr {name}": 0.125 for name in "ABCDEFGH"},
+    HOSTILE: {SCRIPT: 0.5, f"{SCRIPT} again": 0.5},
+}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    app = create_app(Settings(judge="exact"), model=Scripted(SPREADS, delay=0.02))
+    with served(app) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Any, url: str) -> Iterator[Any]:
+    context = browser.new_context()
+    page = context.new_page()
+    asked: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(url)
+    yield page
+    context.close()
+    assert all(address.startswith((url, "data:", "blob:")) for address in asked), asked
+    # A refusal the test provoked is noted by the browser too; anything else is a fault of the page.
+    assert not [text for text in complaints if "the server responded with a status of 4" not in text], (
+        complaints
+    )
+
+
+def check(page: Any, question: str) -> None:
+    page.get_by_label("Your question").fill(question)
+    page.get_by_role("button", name="Check").click()
+    page.get_by_role("heading", name="What if?").wait_for()
+
+
+def test_the_main_path(page: Any) -> None:
+    check(page, UNSURE)
+    assert "made up" in page.locator("#sentence").inner_text()
+    samples = page.locator(".sample").count()
+    assert 2 <= samples <= 10
+    assert page.locator(".meaning").count() >= 2
+    assert page.locator("#curve svg path.density").count() == 1
+    assert page.locator("#curve svg path.ghost").count() >= 1
+    assert re.search(
+        r"Semantic entropy \d\.\d\d nats, with 90% between", page.locator("#curve-text").inner_text()
+    )
+    cost = page.locator("#cost").inner_text()
+    assert f"Cost: {samples} samples, {samples + 1} tokens" in cost
+    assert "A fixed ten would have cost ten samples, about 11 tokens" in cost
+    assert "variance" in page.locator("#rule-text").inner_text()
+
+
+def test_what_if_replays_the_same_samples(page: Any) -> None:
+    check(page, UNSURE)
+    before = page.locator(".sample").all_inner_texts()
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.get_by_text("It would have stopped after 1 sample:").wait_for()
+    assert page.locator("#curve svg path.if").count() == 1
+    page.keyboard.press("End")
+    page.locator("#if-rule").select_option("samples")
+    page.locator("#if-value").fill("2")
+    page.get_by_text("It would have stopped after 2 samples:").wait_for()
+    assert page.locator(".sample").all_inner_texts() == before
+
+
+def test_the_history_brings_a_check_back(page: Any, url: str) -> None:
+    check(page, STEADY)
+    assert "Looks steady" in page.locator("#sentence").inner_text()
+    check(page, UNSURE)
+    page.reload()
+    page.get_by_role("button", name=STEADY).click()
+    assert "Looks steady" in page.locator("#sentence").inner_text()
+    assert page.locator("#sentence").evaluate("node => node === document.activeElement")
+    page.get_by_role("button", name="Forget them").click()
+    assert page.locator("#past").is_hidden()
+
+
+def test_an_error_is_told(page: Any) -> None:
+    page.get_by_label("Your question").fill("A question the script does not know")
+    page.get_by_role("button", name="Check").click()
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    assert "the script has no answers for this prompt" in alert.inner_text()
+    check(page, STEADY)
+    assert alert.is_hidden()
+
+
+def test_a_script_in_an_answer_is_text(page: Any) -> None:
+    check(page, HOSTILE)
+    assert page.evaluate("window.bad") is None
+    assert SCRIPT in page.locator("#meanings").inner_text()
+    assert page.locator("#result img, #result script").count() == 0
+
+
+def test_keyboard_alone(page: Any) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Tab")
+    page.keyboard.type(STEADY)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="What if?").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_control_is_labelled_and_text_has_contrast(browser: Any, url: str, scheme: str) -> None:
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(url)
+    check(page, UNSURE)
+    page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('input, select, textarea, button')]
+            .filter(each => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
+            .map(each => each.id || each.outerHTML)"""
+    )
+    assert unnamed == []
+    assert page.evaluate(CONTRAST) == []
+    context.close()
+
+
+CONTRAST = """() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const part = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  };
+  const behind = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const node of document.querySelectorAll('body *')) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    if (!own || !node.getClientRects().length || node.disabled) continue;
+    const svg = node instanceof SVGElement;
+    const ink = light(parse(getComputedStyle(node)[svg ? 'fill' : 'color'])), paper = light(behind(node));
+    const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+    if (ratio < 4.5) poor.push(`${node.tagName} ${node.textContent.trim().slice(0, 30)}: ${ratio.toFixed(2)}`);
+  }
+  return poor;
+}"""
+
+
+def test_a_narrow_screen(browser: Any, url: str) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(url)
+    check(page, HOSTILE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    left, right = page.locator("#meanings").bounding_box(), page.locator("#curve").bounding_box()
+    assert right["y"] > left["y"] + left["height"], "one below the other"
+    assert page.get_by_role("button", name="Check").bounding_box()["height"] >= 40
+    context.close()
+
+
+def test_a_key_is_asked_for_where_one_is_needed(browser: Any) -> None:
+    app = create_app(Settings(judge="exact", keys=("open sesame",)), model=Scripted(SPREADS))
+    with served(app) as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_label("Key for this gateway").fill("open sesame")
+        check(page, STEADY)
+        assert "Looks steady" in page.locator("#sentence").inner_text()
+        context.close()
+
+
+def test_a_recording_is_drawn(page: Any, tmp_path: Path) -> None:
+    from recordings_made import graded_recording
+
+    page.locator("#recording").set_input_files(graded_recording(tmp_path / "run.jsonl"))
+    page.locator("#study-chart svg path.line").first.wait_for(timeout=60_000)
+    assert "a-model on a-set" in page.locator("#study-text").inner_text()
+    page.get_by_text("The numbers").click()
+    assert page.locator("#study-table tbody tr").count() >= 2
+    (tmp_path / "bad.jsonl").write_text("nonsense\n")
+    page.locator("#recording").set_input_files(tmp_path / "bad.jsonl")
+    page.get_by_text("That did not work: the recording, line 1").wait_for()
+
+
+def test_the_page_names_no_other_host() -> None:
+    """The files themselves, whatever a browser would do with them."""
+    for file in PAGE.iterdir():
+        text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?:|//[a-z]+\.[a-z]", text), file.name
+        assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|\beval\b", text), file.name
