@@ -6,6 +6,7 @@ first seen meaning takes. What is left is closed form, from the general second m
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import mpmath as mp
@@ -72,7 +73,7 @@ def _integrate(
         ends |= {mp.log(half) - d for d in (0.02, 0.1, 0.5, 2, 6, 20)}
         ends |= set(_peak(log_density, left, room, half))
         inside = sorted(end for end in ends if end <= mp.log(half))
-        pieces += [(a, b, left) for a, b in zip(inside[:-1], inside[1:], strict=True)]
+        pieces += [(a, b, left) for a, b in itertools.pairwise(inside)]
     scale = max(log_density(*_point(v, left, room)) + v for a, b, left in pieces for v in (a, (a + b) / 2, b))
 
     def total(weight: Any) -> Any:

@@ -200,9 +200,9 @@ def _inner_nodes(f: _Factor, s: float, step: float) -> tuple[Floats, Floats]:
 
 
 def _inner(
-    f: _Factor, sigma: float, slope: float, s: Complexes, step: float
+    f: _Factor, sigma: float, lean: float, s: Complexes, step: float
 ) -> tuple[Complexes, Complexes, Complexes]:
-    """log A, B / A and C / A - (B / A)^2 of one factor at every s."""
+    """log A, B / A and C / A - (B / A)^2 of one factor at every s; `lean` is log x0 + slope + 1."""
     size, power = _inner_nodes(f, sigma, step)
     centre, _ = f.tilted(sigma)
     x0, turn = f.floor + centre, TURN * np.angle(s)[:, None]
@@ -218,7 +218,7 @@ def _inner(
     else:
         log_ratio = np.log((f.floor + y) / x0)
         curve = (f.floor + y) * log_ratio - off
-    w = -off * (np.log(x0) + slope + 1) - curve
+    w = -off * lean - curve
     exponent = f.p * log_ratio + power - 1j * f.q * turn - s[:, None] * y
     top = exponent.real.max()
     integrand = np.exp(exponent - top)
@@ -253,16 +253,20 @@ def _along(
     ds = path.sigma * np.concatenate([[0.5j], 1 / np.tan(t) - t / np.sin(t) ** 2 + 1j])
     centres = np.array([f.tilted(path.sigma)[0] for f in factors])
     x0 = np.array([f.floor for f in factors]) + centres
-    slope = -float((centres * (np.log(x0) + 1)).sum() / centres.sum())
+    floors = np.array([f.floor for f in factors])
+    # Logarithms less that of the first: all digits when floors are nearly equal.
+    leans = np.log1p(((floors - floors[0]) + (centres - centres[0])) / x0[0])
+    leans -= (centres * leans).sum() / centres.sum()
+    slope = float(leans[0] - np.log(x0[0]) - 1)
     exponent, first, second = s * room, np.zeros_like(s), np.zeros_like(s)
     constant = slope * room
-    for f, y, x in zip(factors, centres, x0, strict=True):
+    for f, y, x, lean in zip(factors, centres, x0, leans, strict=True):
         if f.floor == 0:
             a = f.p + f.q
             block = _block(s, a, digamma(a + 1), 0.0, slope)
             parts = ((gammaln(a) - a * np.log(s)).astype(np.complex128), *block)
         else:
-            parts = _inner(f, path.sigma, slope, s, path.step)
+            parts = _inner(f, path.sigma, float(lean), s, path.step)
             constant -= x * np.log(x) + slope * y
         exponent, first, second = exponent + parts[0], first + parts[1], second + parts[2]
     rows, tail = np.empty((unseen.size, 3)), 0.0
