@@ -293,7 +293,8 @@ static void lay_path(workspace *w, const problem *pr, const plan *pl, int from, 
 /* log(floor + y) less that of the anchor, to all digits when the two are close; volatile keeps the order of operations. */
 static double difference(const plan *pl, double floor, double y) {
     volatile double floors = floor - pl->anchor_floor, ys = y - pl->anchor_y;
-    return log1p((floors + ys) / (pl->anchor_floor + pl->anchor_y));
+    double ratio = (floors + ys) / (pl->anchor_floor + pl->anchor_y);
+    return fabs(ratio) < 0.5 ? log1p(ratio) : log(floor + y) - log(pl->anchor_floor + pl->anchor_y);
 }
 
 /* The seen factors at the nodes from, from + by, ... of the path. */

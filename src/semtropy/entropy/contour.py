@@ -252,10 +252,11 @@ def _along(
     s = (path.sigma * np.concatenate([[1.0], t / np.tan(t) + 1j * t])).astype(np.complex128)
     ds = path.sigma * np.concatenate([[0.5j], 1 / np.tan(t) - t / np.sin(t) ** 2 + 1j])
     centres = np.array([f.tilted(path.sigma)[0] for f in factors])
-    x0 = np.array([f.floor for f in factors]) + centres
     floors = np.array([f.floor for f in factors])
+    x0 = floors + centres
     # Logarithms less that of the first: all digits when floors are nearly equal.
-    leans = np.log1p(((floors - floors[0]) + (centres - centres[0])) / x0[0])
+    ratios = ((floors - floors[0]) + (centres - centres[0])) / x0[0]
+    leans = np.where(abs(ratios) < 0.5, np.log1p(np.maximum(ratios, -0.5)), np.log(x0) - np.log(x0[0]))
     leans -= (centres * leans).sum() / centres.sum()
     slope = float(leans[0] - np.log(x0[0]) - 1)
     exponent, first, second = s * room, np.zeros_like(s), np.zeros_like(s)
