@@ -16,6 +16,24 @@ __all__ = ["one_seen", "two_seen"]
 mp.mp.dps = 40
 
 
+def _gauss_legendre(n: int) -> list[tuple[Any, Any]]:
+    """Nodes and weights on (-1, 1), by Newton's method on the Legendre polynomial."""
+    rule = []
+    for i in range(1, n + 1):
+        x = mp.cos(mp.pi * (i - mp.mpf(1) / 4) / (n + mp.mpf(1) / 2))
+        for _ in range(8):
+            before, value = mp.mpf(1), x
+            for k in range(2, n + 1):
+                before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
+            slope = n * (x * value - before) / (x * x - 1)
+            x -= value / slope
+        rule.append((x, 2 / ((1 - x * x) * slope**2)))
+    return rule
+
+
+RULE = _gauss_legendre(24)
+
+
 def symmetric(alpha: Any, u: int) -> tuple[Any, Any]:
     """E[h] and E[h^2] of a symmetric Dirichlet over `u` meanings, by the paper's formula."""
     total = u * alpha
@@ -74,25 +92,22 @@ def _integrate(
         ends |= set(_peak(log_density, left, room, half))
         inside = sorted(end for end in ends if end <= mp.log(half))
         pieces += [(a, b, left) for a, b in itertools.pairwise(inside)]
-    scale = max(log_density(*_point(v, left, room)) + v for a, b, left in pieces for v in (a, (a + b) / 2, b))
-
-    def total(weight: Any) -> Any:
-        def integrand(v: Any, left: bool) -> Any:
-            y, w = _point(v, left, room)
-            return mp.exp(log_density(y, w) + v - scale) * weight(y, w)
-
-        return mp.fsum(
-            mp.quad(lambda v, left=left: integrand(v, left), [a, b], maxdegree=7) for a, b, left in pieces
-        )
-
-    z = total(lambda y, w: mp.mpf(1))
-    mean = total(lambda y, w: entropy(l1 + y, w)[0]) / z
-
-    def second(y: Any, w: Any) -> Any:
-        h, spread = entropy(l1 + y, w)
-        return (h - mean) ** 2 + spread
-
-    return mean, total(second) / z, mp.log(z) + scale
+    terms = []
+    for a, b, left in pieces:
+        q = q1 if left else q2
+        cuts = int((b - a) * min(q, 1) / 8) + 1
+        for i in range(cuts):
+            low, high = a + (b - a) * i / cuts, a + (b - a) * (i + 1) / cuts
+            for node, weight in RULE:
+                v = (low + high) / 2 + (high - low) / 2 * node
+                y, w = _point(v, left, room)
+                terms.append((log_density(y, w) + v, (high - low) / 2 * weight, *entropy(l1 + y, w)))
+    scale = max(term[0] for term in terms)
+    weights = [mp.exp(log - scale) * weight for log, weight, _, _ in terms]
+    z = mp.fsum(weights)
+    mean = mp.fsum(w * term[2] for w, term in zip(weights, terms, strict=True)) / z
+    second = (w * ((term[2] - mean) ** 2 + term[3]) for w, term in zip(weights, terms, strict=True))
+    return mean, mp.fsum(second) / z, mp.log(z) + scale
 
 
 def _point(v: Any, left: bool, room: Any) -> tuple[Any, Any]:

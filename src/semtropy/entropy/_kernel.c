@@ -19,12 +19,12 @@
 #define DECAY 42.0        /* integrands are cut where they fall below exp(-DECAY) of their peak */
 #define LEAST_RADIUS 5.5  /* of the path, in units of 1 / room */
 #define SERIES_BEYOND 400.0
-#define FIRST_PATH 14
-#define FIRST_STEP 0.26
-#define MOST_PATH 1792
+#define FIRST_PATH 18
+#define FIRST_STEP 0.22
+#define MOST_PATH 2304
 #define LEAST_STEP 0.03
 #define SHARED_LOSS 3.0
-#define PATH_POWER 1.65
+#define PATH_POWER 1.6
 #define INNER_POWER 1.9
 #define LANES 8 /* nodes come in whole vectors */
 
@@ -430,7 +430,7 @@ static int read_off(workspace *w, const problem *pr, const plan *pl, results out
 /* What is left of a miss once the nodes are doubled, over what is allowed. An exponentially convergent rule squares
  * its error then; the powers here are what held on thousands of random problems. */
 static double left_over(miss m, double power, double tolerance) {
-    double mean = 4 * pow(m.mean, power) / tolerance, variance = 4 * pow(m.variance, power) / (100 * tolerance);
+    double mean = 2 * pow(m.mean, power) / tolerance, variance = 2 * pow(m.variance, power) / (100 * tolerance);
     return mean > variance ? mean : variance;
 }
 

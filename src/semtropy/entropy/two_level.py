@@ -48,7 +48,7 @@ __all__ = ["Kind", "Wordings", "evaluate", "two_level_moments"]
 LEAST_ROOM = 1e-6
 DIGITS = 6
 # Columns whose weight, by the saddle point, is below this share of the best are not worth an integral.
-NEGLIGIBLE = -16.0
+NEGLIGIBLE = -10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bayes"]
 
-TOLERANCE = 1e-7
-BATCH_TOLERANCE = 1e-6  # studies: far below what any table shows
+TOLERANCE = 1e-6
 CHUNK = 256
 DEFAULT_PRIOR = "no training questions: the prior shipped with semtropy was used"
 NO_FLOORS = "no sample has a usable log-probability: the belief rests on counts alone"
@@ -63,7 +62,7 @@ class Bayes:
             for start in range(0, len(places), CHUNK):
                 at = places[start : start + CHUNK]
                 seen = [Seen.of(evidences[i]) for i in at]
-                found = evaluate(seen, kinds, tolerance=BATCH_TOLERANCE, log_prior=log_prior)
+                found = evaluate(seen, kinds, tolerance=TOLERANCE, log_prior=log_prior)
                 means[at], variances[at] = _mixed(_posterior(log_prior, found.log_evidence), found)
         return Beliefs(means, variances)
 
@@ -90,7 +89,7 @@ def _components(seen: Seen, kinds: Sequence[Kind], weights: Floats) -> tuple[Com
     for kind in kinds:
         p, q = kind.wordings.powers(kind.alpha, seen)
         for size in kind.sizes:
-            if weights[column] > 1e-5:
+            if weights[column] > 1e-3:
                 parts.append(
                     Component(float(weights[column]), p, q, seen.floors, size - seen.floors.size, kind.alpha)
                 )

@@ -187,8 +187,8 @@ def _kept(grid: Sequence[Kind], weights: Floats) -> tuple[tuple[Kind, ...], tupl
     """Few kinds carry the weight: drop those that do not matter, for speed."""
     kept = []
     for kind, own in zip(grid, weights, strict=True):
-        if own.sum() >= 0.002:
-            matter = own >= min(1e-4, own.max())
+        if own.sum() >= 0.005:
+            matter = own >= min(5e-4, own.max())
             sizes = tuple(size for size, yes in zip(kind.sizes, matter, strict=True) if yes)
             kept.append((Kind(kind.alpha, kind.wordings, sizes), own[matter]))
     total = sum(own.sum() for _, own in kept)
