@@ -1,7 +1,8 @@
 """Efficiency of `bayes` against `bayes-paper`: distance to the true entropy, order, and what intervals hold.
 
-On the paper's own SVAMP samples where they lie beside the project (3-fold, the same draws for both; the truth is the entropy
-of all 100 samples with Miller and Madow's correction), and on simulated two-level data whose entropy is known.
+On the paper's own SVAMP samples where they lie beside the project (3-fold, the same draws for both; the truth
+is the entropy of all 100 samples with Miller and Madow's correction), and on simulated two-level data whose
+entropy is known.
 """
 
 from __future__ import annotations
