@@ -29,30 +29,27 @@ __all__ = ["Report", "cluster_recording"]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What clustering a recording took. A judgement is one direction of a pair; hits came from the cache."""
+    """What clustering a recording took; `hits` are judgements (directions of a pair) found in the cache."""
 
     questions: int
     resumed: int
     kept: int
     meanings: int
     tally: Tally
-    judgements: int
     hits: int
     seconds: float
 
     def lines(self) -> list[str]:
         """The report as a person reads it."""
         tally = self.tally
-        compared = tally.samples * (tally.samples - 1) // 2 if self.questions == 1 else None
-        of = "" if compared is None else f" of {compared:,}"
         return [
             f"questions         {self.questions:,} ({self.resumed:,} done before, {self.kept:,} had meanings)",
             f"samples           {tally.samples:,} in {self.meanings:,} meanings",
             f"  same string     {tally.identical:,}",
             f"  same words      {tally.normalised:,}",
             f"  same amount     {tally.quantities:,}",
-            f"judged pairs      {tally.pairs:,}{of}",
-            f"cache hits        {self.hits:,} of {self.judgements:,} judgements",
+            f"judged pairs      {tally.pairs:,}",
+            f"judgements        {tally.judgements:,}, {self.hits:,} from the cache",
             f"seconds           {self.seconds:.1f}",
         ]
 
@@ -76,7 +73,7 @@ def cluster_recording(
         raise InputError(f"no mode is called {mode!r}: choose one of {', '.join(MODES)}")
     if Path(source).resolve() == Path(out).resolve():
         raise InputError(f"{out}: the output is the input: name another file")
-    started = time.monotonic()
+    started, hits = time.monotonic(), getattr(judge, "hits", 0)
     name = str(getattr(judge, "name", type(judge).__name__))
     with _Journal(Path(out), {"judge": name, "mode": mode, "source": _stamp(Path(source))}) as journal:
         resumed, kept, total = len(journal.meanings), 0, Tally()
@@ -105,8 +102,7 @@ def cluster_recording(
         kept=kept,
         meanings=sum(max(meanings, default=-1) + 1 for meanings in journal.meanings.values()),
         tally=total,
-        judgements=getattr(judge, "asked", 2 * total.pairs),
-        hits=getattr(judge, "hits", 0),
+        hits=getattr(judge, "hits", 0) - hits,
         seconds=time.monotonic() - started,
     )
 

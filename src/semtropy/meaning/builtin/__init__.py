@@ -85,7 +85,10 @@ class Builtin:
         return np.column_stack([entailment, others])
 
     def _known(self, a: str, b: str) -> tuple[float, float, float] | None:
-        """What needs no network: the same words (accents aside, which it cannot see), and arithmetic."""
+        """What needs no network: the same words (accents aside, which it cannot see), and arithmetic.
+
+        Texts that differ only in what its vocabulary lacks (some scripts, signs) look the same to it and are not.
+        """
         first, second = normalise(a), normalise(b)
         if first == second:
             return _SAME
@@ -94,4 +97,7 @@ class Builtin:
         arithmetic = settled(a, b)
         if arithmetic is not None:
             return _SAME if arithmetic else _OPPOSED
-        return _SAME if self._encoder.ids(first) == self._encoder.ids(second) else None
+        tokens = self._encoder.ids(first)
+        if tokens != self._encoder.ids(second):
+            return None
+        return _UNRELATED if self._encoder.unknown in tokens else _SAME
