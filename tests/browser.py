@@ -1,4 +1,4 @@
-"""A real Chromium for the page's tests: Debian's package, driven by Playwright; without either, tests skip and say so."""
+"""A real Chromium for the page's tests, driven by Playwright; without either, tests skip and say so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in real Chromium: the main path, errors, a narrow screen, a hostile answer, nothing loaded from elsewhere."""
+"""The page in real Chromium: the main path, errors, a narrow screen, a hostile answer, no other host."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from browser import chromium  # noqa: E402
-from openai_upstream import served  # noqa: E402
-
-from semtropy.models.scripted import Scripted  # noqa: E402
-from semtropy.server.app import PAGE, create_app  # noqa: E402
-from semtropy.server.settings import Settings  # noqa: E402
+from browser import chromium
+from openai_upstream import served
+from semtropy.models.scripted import Scripted
+from semtropy.server.app import PAGE, create_app
+from semtropy.server.settings import Settings
 
 UNSURE, STEADY, HOSTILE = (
     "Who was the mayor in 1911?",

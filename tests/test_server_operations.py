@@ -1,4 +1,4 @@
-"""Running the gateway: limits, keys, logs, counters, settings, shared and remembered checks, workers, an orderly end."""
+"""Running the gateway: limits, keys, logs, counters, settings, shared checks, workers, an orderly end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 from openai_upstream import Upstream, served  # noqa: E402
-
 from semtropy import Verdict  # noqa: E402
 from semtropy.errors import InputError  # noqa: E402
 from semtropy.models.scripted import Scripted  # noqa: E402
