@@ -130,7 +130,8 @@ def _start(status: int, content_type: bytes, length: int | None = None) -> dict[
 @contextmanager
 def served(app: Any, **options: Any) -> Iterator[str]:
     """The address of an application while it is served from a thread."""
-    with socket.socket() as listening:
+    # Known to be TCP, or asyncio would let small packets wait for each other.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(512)
         config = uvicorn.Config(

@@ -1,4 +1,4 @@
-"""The page in real Chromium: the main path, errors, a narrow screen, a hostile answer, no outside request."""
+"""The page in real Chromium: the main path, errors, a narrow screen, a hostile answer, no other host."""
 
 from __future__ import annotations
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from .exchange import Incoming, Reply, read_request
+from .exchange import Reply, read_request
 from .guard import FACTS, bearer
 from .options import Choices
 from .relay import Relay
 from .state import state_of
 from .upstream import Upstream
-
-if TYPE_CHECKING:
-    from .desk import Order
-    from .state import State
 
 __all__ = ["router"]
 
@@ -79,45 +75,24 @@ async def _complete(request: Request, kind: Any) -> Response:
         options=request.headers.get("x-semtropy"),
         max_prompt=state.settings.max_prompt,
     )
+    mode = incoming.choices.mode or state.settings.mode
+    if mode != "off":
+        state.kit.judge(
+            incoming.choices.judge
+        )  # a choice that cannot be kept is told before anything is sent
+        state.kit.terms(incoming.choices)
     start = time.perf_counter()
     reply = await _unless_gone(request, state.backend.open(incoming, request.headers))
     state.metrics.seconds.labels("first_byte").observe(time.perf_counter() - start)
-    mode = incoming.choices.mode or state.settings.mode
     request.scope[FACTS] |= {"mode": mode, "stream": incoming.streaming}
     if reply.status != 200 or mode == "off":
         return StreamingResponse(_closing(reply), reply.status, reply.headers)
-    try:
-        order = _order(state, incoming)
-    except BaseException:
-        await reply.close()
-        raise
-    relay = Relay(state.settings, state.desk, incoming, reply, order)
-    relay.facts = request.scope[FACTS]
+    relay = Relay(state, incoming, reply, facts=request.scope[FACTS])
     if "text/event-stream" in reply.headers.get("content-type", ""):
         events = relay.stream_or_refusal() if mode == "block" else relay.stream()
-        return StreamingResponse(_keeping(events, order), 200, reply.headers)
+        return StreamingResponse(events, 200, reply.headers)
     body, headers = await _unless_gone(request, relay.whole())
     return Response(body, 200, {**reply.headers, **headers})
-
-
-def _order(state: State, incoming: Incoming) -> Order | None:
-    """Start the check while the answer is still on its way; None where there is no question in words."""
-    question = incoming.question
-    if question is None:
-        return None
-    about = [incoming.kind, incoming.model, incoming.about, incoming.max_tokens, incoming.key]
-    return state.desk.order(question, state.backend.sampler(incoming), incoming.choices, about=about)
-
-
-async def _keeping(events: AsyncIterator[bytes], order: Order | None) -> AsyncIterator[bytes]:
-    """The events; a client that leaves before the verdict takes its part of the check with it."""
-    if order is None:
-        async for each in events:
-            yield each
-        return
-    with order.run.joined():
-        async for each in events:
-            yield each
 
 
 async def _closing(reply: Reply) -> AsyncIterator[bytes]:

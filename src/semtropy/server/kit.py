@@ -34,6 +34,7 @@ class Kit:
     estimators: dict[str, Estimator] = field(default_factory=dict)
     prior: Prior | None = None
     calibration: Calibration | None = None
+    _has_variance: dict[str, bool] = field(default_factory=dict)
 
     def load(self) -> None:
         """Load what every check needs; errors name what is missing before the first request does."""
@@ -62,7 +63,9 @@ class Kit:
         """The estimator of that name; the operator's prior belongs to the operator's estimator."""
         if name not in self.estimators:
             mine = self.prior is not None and name == self.settings.estimator
-            self.estimators[name] = load_estimator(name, **({"prior": self.prior} if mine else {}))
+            made = load_estimator(name, **({"prior": self.prior} if mine else {}))
+            steady = made(Evidence(counts=(1,), floors=(0.5,), length_weights=(0.5,)))
+            self._has_variance[name], self.estimators[name] = steady.variance is not None, made
         return self.estimators[name]
 
     def terms(self, choices: Choices) -> Terms:
@@ -89,10 +92,9 @@ class Kit:
 
     def _rule(self, choices: Choices, estimator: Estimator, threshold: float, budget: Budget) -> Rule:
         rule, settings = choices.rule, self.settings
-        steady = estimator(Evidence(counts=(1,), floors=(0.5,), length_weights=(0.5,)))
         if rule is not None and rule.samples is not None:
             return FixedSamples(min(rule.samples, budget.samples))
-        if steady.variance is None:
+        if not self._has_variance[estimator.name]:
             if rule is not None:
                 raise InputError(
                     f"the estimator {estimator.name} has no variance to stop on: use rule.samples"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,9 @@ from .events import AnswerReader, Splitter, answer_of, event, is_done
 from .failures import Problem, body, kind_of, problem_of
 
 if TYPE_CHECKING:
-    from .desk import Desk, Order
+    from .desk import Order
     from .exchange import Incoming, Reply
-    from .settings import Settings
+    from .state import State
 
 __all__ = ["NO_TEXT", "Finding", "Relay", "verdict_headers"]
 
@@ -34,28 +35,35 @@ class Finding:
 class Relay:
     """One answer on its way to the client."""
 
-    def __init__(
-        self, settings: Settings, desk: Desk, incoming: Incoming, reply: Reply, order: Order | None
-    ) -> None:
-        self.settings, self.desk, self.incoming, self.reply, self.order = (
-            settings,
-            desk,
-            incoming,
-            reply,
-            order,
-        )
-        self.mode = incoming.choices.mode or settings.mode
-        self.place = incoming.choices.place or settings.place
-        self.facts: dict[str, Any] = {}
+    def __init__(self, state: State, incoming: Incoming, reply: Reply, *, facts: dict[str, Any]) -> None:
+        self.state, self.settings, self.desk = state, state.settings, state.desk
+        self.incoming, self.reply, self.facts = incoming, reply, facts
+        self.mode = incoming.choices.mode or self.settings.mode
+        self.place = incoming.choices.place or self.settings.place
+        self._order: Order | None = None
+
+    @contextmanager
+    def checking(self) -> Iterator[None]:
+        """The check runs while the answer is on its way; a client that leaves takes its part of it along."""
+        incoming, question = self.incoming, self.incoming.question
+        if question is None:
+            yield
+            return
+        about = [incoming.kind, incoming.model, incoming.about, incoming.max_tokens, incoming.key]
+        model = self.state.backend.sampler(incoming)
+        self._order = self.desk.order(question, model, incoming.choices, about=about)
+        with self._order.run.joined():
+            yield
 
     async def whole(self) -> tuple[bytes, dict[str, str]]:
         """The body with its verdict, and the headers that say the same."""
-        raw = await _all(self.reply)
-        try:
-            parsed = json.loads(raw)
-        except ValueError:
-            parsed = None
-        finding = await self.finding(answer_of(parsed))
+        with self.checking():
+            raw = await _all(self.reply)
+            try:
+                parsed = json.loads(raw)
+            except ValueError:
+                parsed = None
+            finding = await self.finding(answer_of(parsed))
         headers = verdict_headers(finding)
         if not isinstance(parsed, dict):
             return raw, headers
@@ -66,39 +74,43 @@ class Relay:
     async def stream(self) -> AsyncIterator[bytes]:
         """The upstream's events as they come, the verdict before the one that ends the stream."""
         splitter, reader, done = Splitter(), AnswerReader(), b""
-        try:
-            async for chunk in self.reply.chunks:
-                for raw in splitter.feed(chunk):
-                    if is_done(raw):
-                        done = raw
-                        continue
-                    yield raw
-                    reader.feed(raw)
-        except httpx.HTTPError as error:
-            self.desk.metrics.errors.labels("upstream_cut").inc()
-            yield _cut(error)
-            return
-        finally:
-            await self.reply.close()
-        if is_done(splitter.rest):
-            done, splitter.rest = splitter.rest, b""
-        if splitter.rest:
-            yield splitter.rest
-        yield self._last(reader, await self.finding(reader.answer))
-        yield done
+        with ExitStack() as stack:
+            try:
+                async for chunk in self.reply.chunks:
+                    for raw in splitter.feed(chunk):
+                        if is_done(raw):
+                            done = raw
+                            continue
+                        yield raw
+                        reader.feed(raw)
+                        if self._order is None:  # not before the first token is out: it must not wait for us
+                            stack.enter_context(self.checking())
+            except httpx.HTTPError as error:
+                self.desk.metrics.errors.labels("upstream_cut").inc()
+                yield _cut(error)
+                return
+            finally:
+                await self.reply.close()
+            if is_done(splitter.rest):
+                done, splitter.rest = splitter.rest, b""
+            if splitter.rest:
+                yield splitter.rest
+            yield self._last(reader, await self.finding(reader.answer))
+            yield done
 
     async def stream_or_refusal(self) -> AsyncIterator[bytes]:
         """The whole stream once it may pass, or a refusal in its form."""
         splitter, reader = Splitter(), AnswerReader()
-        try:
-            raw = await _all(self.reply)
-        except Problem as problem:
-            yield event(body(problem))
-            return
-        events = [*splitter.feed(raw), splitter.rest]
-        for each in events:
-            reader.feed(each)
-        finding = await self.finding(reader.answer)
+        with self.checking():
+            try:
+                raw = await _all(self.reply)
+            except Problem as problem:
+                yield event(body(problem))
+                return
+            events = [*splitter.feed(raw), splitter.rest]
+            for each in events:
+                reader.feed(each)
+            finding = await self.finding(reader.answer)
         if finding.blocked:
             for chunk in _refused_chunks(reader.first, self.settings.refusal, self.incoming.kind):
                 yield event(chunk)
@@ -111,17 +123,17 @@ class Relay:
 
     async def finding(self, answer: str | None) -> Finding:
         """The verdict on `answer`, or why there is none."""
-        if self.order is None or answer is None:
+        if self._order is None or answer is None:
             self.facts["skipped"] = True
             return Finding({"skipped": NO_TEXT})
         try:
-            verdict = await self.desk.verdict(self.order, answer)
+            verdict = await self.desk.verdict(self._order, answer)
         except SemtropyError as error:
             self.facts["check"] = kind_of(error)
             told = {"error": {"kind": kind_of(error), "message": problem_of(error).message}}
             return self._judged(told, withhold=self.settings.on_error == "block")
-        self.facts |= {"flagged": verdict.flagged, "samples": verdict.samples, "source": self.order.source}
-        return self._judged(verdict.to_dict() | {"source": self.order.source}, withhold=verdict.flagged)
+        self.facts |= {"flagged": verdict.flagged, "samples": verdict.samples, "source": self._order.source}
+        return self._judged(verdict.to_dict() | {"source": self._order.source}, withhold=verdict.flagged)
 
     def _judged(self, told: dict[str, Any], *, withhold: bool) -> Finding:
         blocked = self.mode == "block" and withhold

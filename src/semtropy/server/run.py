@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from ..errors import InputError
-from .logs import configuration
+from .logs import configuration, log
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -26,6 +27,18 @@ def application(settings: Settings) -> FastAPI:
     from .app import create_app
 
     return create_app(settings)
+
+
+def _listening(settings: Settings) -> socket.socket:
+    """A socket for all workers, known to be TCP: asyncio sends small packets at once only where it knows that."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind((settings.host, settings.port))
+    made.set_inheritable(True)
+    host, port = made.getsockname()[:2]
+    log.info(f"listening on http://{host}:{port}", extra={"facts": {"workers": settings.workers}})
+    return made
 
 
 def serve(settings: Settings) -> int:
@@ -48,7 +61,7 @@ def serve(settings: Settings) -> int:
             return 0
         with tempfile.TemporaryDirectory(prefix="semtropy-metrics-") as folder:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-            Multiprocess(config, sockets=[config.bind_socket()]).run()
+            Multiprocess(config, sockets=[_listening(settings)]).run()
     except OSError as error:
         raise InputError(
             f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}"

@@ -1,0 +1,229 @@
+"""What the gateway adds to a stream's first token, and 64 clients for a minute against an upstream with faults.
+
+    python -m benchmarks.gateway [--seconds 60] [--clients 64] [--json OUT]
+
+The upstream is scripted and answers from loopback, so that what is left is the gateway's own. Direct and through
+requests alternate within one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+LIMIT_MS = 5.0
+ROUNDS = 200
+FAULTS = {3: 500, 5: "cut", 7: 429}
+
+
+def answers(prompt: str) -> dict[str, float]:
+    """Each prompt has an answer of its own, so that a reply given to the wrong client is seen."""
+    return {f"the answer to {prompt} is this": 1.0}
+
+
+@contextmanager
+def upstream(faults: bool) -> Iterator[str]:
+    """The scripted upstream in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.gateway", "--upstream", *(["--faults"] if faults else [])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def gateway(base: str, *flags: str) -> Iterator[tuple[str, int]]:
+    """`semtropy serve` in a process of its own: its address and process id."""
+    command = [sys.executable, "-m", "semtropy.cli", "serve", "--port", "0", "--judge", "exact"]
+    command += ["--upstream", f"{base}/v1", "--log-level", "error", *flags]
+    port = 20_000 + random.randrange(20_000)
+    command[command.index("0")] = str(port)
+    with subprocess.Popen(command) as process:
+        address = f"http://127.0.0.1:{port}"
+        try:
+            for _ in range(300):
+                try:
+                    if httpx.get(f"{address}/readyz").status_code == 200:
+                        break
+                except httpx.TransportError:
+                    pass
+                time.sleep(0.1)
+            yield address, process.pid
+        finally:
+            process.terminate()
+
+
+def body(prompt: str, *, stream: bool = True) -> dict[str, Any]:
+    """A request whose check is remembered, so that only the passing through is measured."""
+    return {"model": "m", "messages": [{"role": "user", "content": prompt}], "stream": stream}
+
+
+async def overhead() -> dict[str, float]:
+    """Medians of time to first token, direct and through, request by request in turn."""
+    with upstream(faults=False) as base, gateway(base) as (address, _):
+        async with httpx.AsyncClient(timeout=30) as client:
+            times: dict[str, list[float]] = {base: [], address: []}
+            for number in range(ROUNDS + 20):
+                for to in (base, address):
+                    took = await _streamed(client, to, f"question {number % 5}")
+                    if number >= 20:  # connections and caches are warm
+                        times[to].append(took)
+    direct, through = statistics.median(times[base]), statistics.median(times[address])
+    return {"direct_ms": direct, "through_ms": through, "added_ms": through - direct}
+
+
+async def _streamed(client: httpx.AsyncClient, address: str, prompt: str) -> float:
+    start, found = time.perf_counter(), None
+    async with client.stream("POST", f"{address}/v1/chat/completions", json=body(prompt)) as reply:
+        async for _ in reply.aiter_raw():
+            if found is None:
+                found = 1e3 * (time.perf_counter() - start)
+    assert found is not None
+    return found
+
+
+async def load(address: str, pid: int, *, clients: int, seconds: float) -> dict[str, Any]:
+    """Clients that ask as fast as they are answered; what came of every request, and the gateway's own count."""
+    outcome: Counter[str] = Counter()
+    memory: list[int] = []
+    until = time.monotonic() + seconds
+
+    async def one(number: int, client: httpx.AsyncClient) -> None:
+        turn = 0
+        while time.monotonic() < until:
+            turn += 1
+            prompt = f"{number}-{turn}"
+            outcome[await asked(client, address, prompt, stream=turn % 2 == 0)] += 1
+
+    async def watch() -> None:
+        while time.monotonic() < until:
+            memory.append(resident(pid))
+            await asyncio.sleep(min(1.0, seconds / 10))
+
+    limits = httpx.Limits(max_connections=clients)
+    async with httpx.AsyncClient(timeout=60, limits=limits) as client:
+        await asyncio.gather(watch(), *(one(number, client) for number in range(clients)))
+        page = (await client.get(f"{address}/metrics")).text
+    return {"outcome": dict(outcome), "counted": counted(page), "memory_mb": memory}
+
+
+async def asked(client: httpx.AsyncClient, address: str, prompt: str, *, stream: bool) -> str:
+    """Ask once; what came of it in a word, "mixed up" being the worst of them."""
+    reply = await client.post(f"{address}/v1/chat/completions", json=body(prompt, stream=stream))
+    if reply.status_code != 200:
+        return str(reply.status_code)
+    right = f"the answer to {prompt} is this"
+    if stream:
+        chunks = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
+        if any("error" in chunk for chunk in chunks):
+            return "cut"
+        text = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
+        told = chunks[-1].get("semtropy", {})
+    else:
+        data = reply.json()
+        text, told = data["choices"][0]["message"]["content"], data.get("semtropy", {})
+    if text != right or ("answer" in told and told["answer"] != right):
+        return "mixed up"
+    return "verdict" if "entropy" in told else "no verdict"
+
+
+def resident(pid: int) -> int:
+    """Megabytes of memory a process holds, 0 where the system does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * 4096 // 1_000_000
+
+
+def counted(page: str) -> dict[str, int]:
+    """Requests by status, as /metrics has them."""
+    found = {}
+    for line in page.splitlines():
+        if line.startswith('semtropy_requests_total{route="/v1/chat/completions"'):
+            name, value = line.rsplit(" ", 1)
+            found[name.partition('status="')[2].partition('"')[0]] = int(float(value))
+    return found
+
+
+def fair(found: dict[str, Any]) -> list[str]:
+    """What is wrong with a load: nothing, if all is well."""
+    wrong = []
+    outcome, counts = found["outcome"], found["counted"]
+    if outcome.get("mixed up"):
+        wrong.append(f"{outcome['mixed up']} replies went to the wrong client")
+    if sum(outcome.values()) != sum(counts.values()):
+        wrong.append(f"{sum(outcome.values())} requests were made, {sum(counts.values())} counted")
+    wrong += [
+        f"{outcome.get(status, 0)} replies of {status}, {counts.get(status, 0)} counted"
+        for status in ("429", "500", "502", "504")
+        if outcome.get(status, 0) != counts.get(status, 0)
+    ]
+    half = found["memory_mb"][len(found["memory_mb"]) // 2 :]
+    if half and half[-1] > 1.25 * half[0] + 10:
+        wrong.append(f"memory grew from {half[0]} to {half[-1]} MB in the second half")
+    return wrong
+
+
+def run_upstream(faults: bool) -> None:
+    """Serve the scripted upstream until ended, its address on the first line."""
+    from tests.openai_upstream import Upstream, served
+
+    def fault(number: int) -> Any:
+        return next((kind for every, kind in FAULTS.items() if faults and number % (every * 13) == 0), None)
+
+    logging.getLogger("uvicorn.error").disabled = True  # it would tell of every connection cut on purpose
+    with served(Upstream(answers, fault=fault, keep=False)) as url:
+        print(url, flush=True)
+        while True:
+            time.sleep(1)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Time to first token, and a load with faults.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long the load lasts")
+    parser.add_argument("--clients", type=int, default=64, help="how many ask at once")
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--upstream", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--faults", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.upstream:
+        run_upstream(arguments.faults)
+    added = asyncio.run(overhead())
+    print(
+        f"time to first token, median of {ROUNDS}: {added['direct_ms']:.2f} ms direct, "
+        f"{added['through_ms']:.2f} ms through the gateway: {added['added_ms']:+.2f} ms (at most {LIMIT_MS:g})"
+    )
+    with (
+        upstream(faults=True) as base,
+        gateway(base, "--concurrency", "32", "--queue", "24") as (address, pid),
+    ):
+        found = asyncio.run(load(address, pid, clients=arguments.clients, seconds=arguments.seconds))
+    total = sum(found["outcome"].values())
+    print(f"{arguments.clients} clients, {arguments.seconds:g} s: {total} requests, {found['outcome']}")
+    print(f"memory {found['memory_mb'][0]} MB at the start, {found['memory_mb'][-1]} MB at the end")
+    wrong = fair(found)
+    print("\n".join(wrong) or "no request lost or mixed up; /metrics agrees with the clients")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"first_token": added, "load": found, "wrong": wrong}, indent=1))
+    return int(bool(wrong) or added["added_ms"] > LIMIT_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
