@@ -138,6 +138,12 @@ def test_commands_are_checked(small: Path, top: argparse.ArgumentParser, text: s
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
 
 
+def test_without_any_command_all_are_unknown(small: Path) -> None:
+    page = small / "docs" / "page.md"
+    page.write_text("`semtropy check PROMPT`")
+    assert len(list(bad_commands(page, small, argparse.ArgumentParser(prog="semtropy")))) == 1
+
+
 def test_an_option_without_help_is_named(top: argparse.ArgumentParser) -> None:
     assert not list(undocumented(top))
     top.add_argument("--quietly")

@@ -83,7 +83,8 @@ def wrong_call(words: list[str], top: argparse.ArgumentParser) -> str | None:
     path: tuple[str, ...] = ()
     for word in words:
         if (*path, word) not in known:
-            if re.fullmatch(r"[a-z][a-z-]*", word) and any(longer[:-1] == path for longer in known if longer):
+            wants_command = not path or any(longer[:-1] == path for longer in known)
+            if wants_command and re.fullmatch(r"[a-z][a-z-]*", word):
                 return f"there is no command {' '.join((*path, word))}"
             break
         path = (*path, word)
