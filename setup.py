@@ -9,7 +9,8 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-SOURCE = Path("src/semtropy/entropy/_kernel.c")
+FOLDER = Path("src/semtropy/entropy")
+NAMES = ("_kernel", "_distribution")
 UNIX_FLAGS = ["-O3", "-ffast-math", "-fopenmp-simd", "-std=gnu11"]
 WITHOUT = "the compiled kernel was not built: semtropy will run its NumPy form instead, more slowly"
 
@@ -19,26 +20,29 @@ class BuildKernel(build_ext):
 
     def run(self):
         if self.inplace:
-            for stale in (*SOURCE.parent.glob("_kernel*.so"), *SOURCE.parent.glob("_kernel*.pyd")):
-                stale.unlink()
+            for name in NAMES:
+                for stale in (*FOLDER.glob(f"{name}*.so"), *FOLDER.glob(f"{name}*.pyd")):
+                    stale.unlink()
         super().run()
         for extension in self.extensions:
             if not Path(self.get_ext_fullpath(extension.name)).exists():
                 self.warn(WITHOUT)
 
 
-KERNEL = Extension(
-    "semtropy.entropy._kernel",
-    sources=[SOURCE.as_posix()],
-    libraries=[] if sys.platform == "win32" else ["m"],
-    extra_compile_args=[] if sys.platform == "win32" else UNIX_FLAGS,
-    define_macros=[("Py_LIMITED_API", "0x030B0000")],
-    py_limited_api=True,
-    optional=True,
-)
+def extension(name: str) -> Extension:
+    return Extension(
+        f"semtropy.entropy.{name}",
+        sources=[(FOLDER / f"{name}.c").as_posix()],
+        libraries=[] if sys.platform == "win32" else ["m"],
+        extra_compile_args=[] if sys.platform == "win32" else UNIX_FLAGS,
+        define_macros=[("Py_LIMITED_API", "0x030B0000")],
+        py_limited_api=True,
+        optional=True,
+    )
+
 
 setup(
-    ext_modules=[KERNEL] if SOURCE.exists() else [],
+    ext_modules=[extension(name) for name in NAMES if (FOLDER / f"{name}.c").exists()],
     cmdclass={"build_ext": BuildKernel},
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

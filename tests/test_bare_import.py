@@ -16,7 +16,8 @@ import importlib.abc, sys
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        if top not in allowed and top not in sys.stdlib_module_names:
+        own = top in sys.stdlib_module_names or top.startswith("_sysconfigdata")
+        if top not in allowed and not own:
             raise ModuleNotFoundError(f"No module named {name!r} on a bare install", name=name)
 
 allowed = {"semtropy", *%r}

@@ -18,9 +18,9 @@ import pytest
 
 from counting_model import Counting, Flaky
 from semtropy.cli import main
-from semtropy.errors import InputError, ModelError, StoreError
+from semtropy.errors import InputError, MissingExtra, ModelError, StoreError
 from semtropy.models.scripted import Scripted
-from semtropy.nouns import Question, Sample
+from semtropy.nouns import Partition, Question, Sample
 from semtropy.recording import read_recording
 from semtropy.recording.store import row_lines
 from semtropy.recording.store_tools import verify
@@ -43,7 +43,7 @@ def session(folder: Path, marks: Path, *settings: object) -> subprocess.Popen[st
 
 def test_killed_ten_times_a_run_loses_nothing_and_draws_hardly_more(tmp_path: Path) -> None:
     """200 questions, SIGKILL at ten random moments: each once, the same bytes, at most 5% drawn in vain."""
-    settings = (0.0002, 200, 20, "yes")
+    settings = (0.0006, 200, 20, "yes")
     folder, marks, rng = tmp_path / "run", tmp_path / "marks", random.Random(1)
     before: list[bytes] = []
     kills = 0
@@ -103,6 +103,21 @@ def test_what_a_row_holds(dataset: Dataset, tmp_path: Path) -> None:
         assert row.answer.correct is not None
         assert row["seeds"]["samples"] == seed_of(10, question.id, "samples")
         assert row.p_true is None or 0 <= row.p_true <= 1
+
+
+def test_meanings_in_the_same_run(dataset: Dataset, tmp_path: Path) -> None:
+    go(dataset, tmp_path, Counting(), judge="exact")
+    for row in read_recording(tmp_path):
+        texts = [sample.text for sample in row.samples]
+        assert row.partition.meanings == Partition.of(texts).meanings
+
+
+def test_an_engine_that_is_not_installed_names_its_extra(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"semtropy\[ray\]"):
+        go(dataset, tmp_path, Counting(), engine=load_engine("ray", Counting))
 
 
 def test_a_larger_limit_goes_on(tmp_path: Path) -> None:

@@ -45,6 +45,10 @@ def gguf(request, folder):
     return nullcontext(request.getfixturevalue("gguf_model"))
 
 
+def hf(request, folder):
+    return nullcontext(request.getfixturevalue("tiny_hf"))
+
+
 def against(kind):
     def make(request, folder):
         url = request.getfixturevalue("scripted_url")
@@ -72,18 +76,26 @@ def gguf_model(smollm2):
     return load_model(f"gguf:{smollm2.path}", max_tokens=12)
 
 
+@pytest.fixture(scope="module")
+def tiny_hf(tmp_path_factory):
+    pytest.importorskip("torch", reason="the extra `transformers` is not installed")
+    from tiny_checkpoint import make_checkpoint
+
+    folder = make_checkpoint(tmp_path_factory.mktemp("tiny"), context=1024)
+    return load_model(f"hf:{folder}", max_tokens=12)
+
+
 MAKERS = {
     "scripted": scripted,
     "replay": replayed,
     "smollm2": smollm2,
     "gguf": gguf,
+    "hf": hf,
     "openai": against("openai"),
     "completions": against("completions"),
     "openai, llama.cpp's server": real("openai"),
     "completions, llama.cpp's server": real("completions"),
 }
-# Through torch: has its own tests on its own checkpoint.
-ELSEWHERE = {"hf"}
 
 
 @pytest.fixture(params=MAKERS)
@@ -93,7 +105,7 @@ def model(request, tmp_path):
 
 
 def test_every_registered_model_is_here():
-    assert {form.partition(":")[0] for form in FORMS} - ELSEWHERE <= set(MAKERS)
+    assert {form.partition(":")[0] for form in FORMS} <= set(MAKERS)
 
 
 def test_it_draws_as_many_as_asked_for(model):

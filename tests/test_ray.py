@@ -37,6 +37,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     here = str(Path(__file__).parent)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, *filter(None, sys.path)]))
     monkeypatch.setenv("RAY_DEDUP_LOGS", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     node = {"num_cpus": 2, "object_store_memory": 80 << 20, "include_dashboard": False}
     # The head answers nothing itself: workers live on the nodes that can be lost.
     made = Cluster(initialize_head=True, head_node_args={**node, "num_cpus": 1, "resources": {"head": 1}})

@@ -157,8 +157,11 @@ def test_row_order_does_not_matter() -> None:
     recording = made()
     shuffled = [recording.rows[place] for place in np.random.default_rng(1).permutation(len(recording))]
     turned = Recording(recording.header, tuple(shuffled))
-    for folds in (None, 4):
-        one, other = (evaluate([each], train=20, folds=folds).to_json() for each in (recording, turned))
+    for folds, names in ((None, None), (4, [*CHEAP, "bayes-paper"])):
+        one, other = (
+            evaluate([each], train=20, folds=folds, estimators=names).to_json()
+            for each in (recording, turned)
+        )
         assert one == other
 
 
@@ -344,3 +347,16 @@ def test_paired_comparison_finds_a_difference() -> None:
     assert comparison.difference == pytest.approx(results.cells[0].auroc - results.cells[1].auroc)
     assert comparison.low < comparison.difference < comparison.high
     assert comparison.low > 0  # entropy tells these answers, their length does not
+
+
+def test_draws_of_cut_off_samples_alone_do_not_end_a_study() -> None:
+    recording = made()
+    rows = [dict(each) for each in recording.rows]
+    for each in rows[::3]:
+        each["samples"] = [{**sample, "complete": False} for sample in each["samples"][:15]] + each[
+            "samples"
+        ][15:]
+    cut = Recording(recording.header, tuple(Row(each, header=recording.header) for each in rows))
+    results = evaluate([cut], train=20, estimators=["histogram", "rescaled"], budgets=[1, 2])
+    assert results.estimators == ("histogram", "rescaled")
+    assert results.cells[2].auroc == 0.5  # one sample: one meaning, whatever its weight

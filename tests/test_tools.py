@@ -56,7 +56,7 @@ def test_a_missing_kernel_is_said() -> None:
 def test_extras(root: Path) -> None:
     """The extras the design names; `all` leaves out torch and Ray, and `dev` includes `all`."""
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(extras) == {"local", "study", "server", "transformers", "ray", "all", "dev"}
+    assert set(extras) == {"local", "study", "server", "transformers", "ray", "hub", "all", "dev"}
     assert not re.search(
         r"torch|transformers|ray", " ".join(extras["all"] + extras["local"] + extras["study"])
     )

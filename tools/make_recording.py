@@ -1,6 +1,6 @@
 """Make the recording that ships with the package, by the product's own commands: `python -m tools.make_recording`.
 
-Sixty of the project's own questions (the set `facts`), a hundred samples each from the built-in model, graded, with
+Some of the project's own questions (the set `facts`), a hundred samples each from the built-in model, graded, with
 P(True). It takes some minutes on one core; stopped, it goes on where it was.
 """
 
@@ -14,7 +14,7 @@ from semtropy.cli import main as semtropy
 
 TARGET = Path(__file__).resolve().parent.parent / "src" / "semtropy" / "data" / "facts--smollm2.jsonl.gz"
 LARGEST = 500_000  # bytes; more than a package should carry for an example
-GENERATE = ("generate", "--dataset", "facts", "--limit", "60", "--samples", "100", "--model", "smollm2")
+GENERATE = ("generate", "--dataset", "facts", "--limit", "43", "--samples", "100", "--model", "smollm2")
 MEANINGS = ("--judge", "numeric")
 
 

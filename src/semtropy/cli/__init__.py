@@ -21,6 +21,8 @@ COMMANDS: tuple[str, ...] = (
     "serve",
     "score",
     "generate",
+    "cluster",
+    "meanings",
     "evaluate",
     "calibrate",
     "recording",

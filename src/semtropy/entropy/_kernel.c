@@ -19,12 +19,12 @@
 #define DECAY 42.0        /* integrands are cut where they fall below exp(-DECAY) of their peak */
 #define LEAST_RADIUS 5.5  /* of the path, in units of 1 / room */
 #define SERIES_BEYOND 400.0
-#define FIRST_PATH 14
-#define FIRST_STEP 0.26
-#define MOST_PATH 1792
+#define FIRST_PATH 18
+#define FIRST_STEP 0.22
+#define MOST_PATH 2304
 #define LEAST_STEP 0.03
 #define SHARED_LOSS 3.0
-#define PATH_POWER 1.65
+#define PATH_POWER 1.6
 #define INNER_POWER 1.9
 #define LANES 8 /* nodes come in whole vectors */
 
@@ -146,14 +146,14 @@ static int place_nodes(inner_nodes *nodes, factor f, double s, double step) {
 typedef struct { double a_re, a_im, b_re, b_im, c_re, c_im; } sums;
 typedef struct { cplx s, ds, log_s, invert, turn; } place;          /* a node of the path; turn: of its inner rays */
 typedef struct { cplx weight, first, second; } value;               /* the integrand's factors there, gathered */
-typedef struct { double y, x0, log_x0, scale; } centre;             /* of a factor: what its sums are taken around */
+typedef struct { double y, x0, log_x0, scale, lean; } centre;       /* what a factor's sums are taken around; lean: log x0 + slope + 1 */
 
 /* Sums of the integrand weighted by 1, w and w^2, w = phi(x) - phi(x0) - slope (x - x0), at one s. The sine is
  * written as a cosine because a compiler that pairs the two into one call cannot vectorise them. */
 VECTORISED static sums add_near(const double *restrict size, const double *restrict power, int n, factor f, centre c,
-                                double slope, place at) {
+                                place at) {
     double a_re = 0, a_im = 0, b_re = 0, b_im = 0, c_re = 0, c_im = 0, p = f.p, floor = f.floor, typical_y = c.y;
-    double k = c.log_x0 + slope, invert = 1 / c.x0, s_re = at.s.re, s_im = at.s.im, scale = c.scale;
+    double k = c.lean - 1, invert = 1 / c.x0, s_re = at.s.re, s_im = at.s.im, scale = c.scale;
     double cosine = at.turn.re, sine = -at.turn.im, constant = -f.q * TURN * at.log_s.im;
 #pragma omp simd reduction(+ : a_re, a_im, b_re, b_im, c_re, c_im)
     for (int i = 0; i < n / LANES * LANES; i++) {
@@ -177,9 +177,9 @@ VECTORISED static sums add_near(const double *restrict size, const double *restr
 
 /* The same where y is small beside the floor: log(x / x0) and the curved part of w from their series. */
 VECTORISED static sums add_far(const double *restrict size, const double *restrict power, int n, factor f, centre c,
-                               double slope, place at) {
+                               place at) {
     double a_re = 0, a_im = 0, b_re = 0, b_im = 0, c_re = 0, c_im = 0, p = f.p, typical_y = c.y, x0 = c.x0;
-    double k = c.log_x0 + slope + 1, invert = 1 / c.x0, s_re = at.s.re, s_im = at.s.im, scale = c.scale;
+    double k = c.lean, invert = 1 / c.x0, s_re = at.s.re, s_im = at.s.im, scale = c.scale;
     double cosine = at.turn.re, sine = -at.turn.im, constant = -f.q * TURN * at.log_s.im;
 #pragma omp simd reduction(+ : a_re, a_im, b_re, b_im, c_re, c_im)
     for (int i = 0; i < n / LANES * LANES; i++) {
@@ -219,6 +219,7 @@ typedef struct {
     double sigma, reach, step; /* radius and angle of the path, step of the inner nodes */
     int n;                     /* nodes of the path */
     double slope, constant, log_scale;
+    double anchor_floor, anchor_y, lean; /* the slope is that of this point, and a mean of small differences */
 } plan;
 typedef struct {
     place *at;
@@ -289,6 +290,13 @@ static void lay_path(workspace *w, const problem *pr, const plan *pl, int from, 
     }
 }
 
+/* log(floor + y) less that of the anchor, to all digits when the two are close; volatile keeps the order of operations. */
+static double difference(const plan *pl, double floor, double y) {
+    volatile double floors = floor - pl->anchor_floor, ys = y - pl->anchor_y;
+    double ratio = (floors + ys) / (pl->anchor_floor + pl->anchor_y);
+    return fabs(ratio) < 0.5 ? log1p(ratio) : log(floor + y) - log(pl->anchor_floor + pl->anchor_y);
+}
+
 /* The seen factors at the nodes from, from + by, ... of the path. */
 static int gather(workspace *w, const problem *pr, const plan *pl, int from, int by) {
     lay_path(w, pr, pl, from, by);
@@ -308,15 +316,15 @@ static int gather(workspace *w, const problem *pr, const plan *pl, int from, int
             continue;
         }
         if (place_nodes(&w->inner, f, pl->sigma, pl->step)) return -1;
-        centre c = {y, f.floor + y, log(f.floor + y), 0};
+        centre c = {y, f.floor + y, log(f.floor + y), 0, difference(pl, f.floor, y) - pl->lean};
         c.scale = peak_scale(f, pl->sigma, y, c.log_x0);
         int half = w->inner.half, far = pl->sigma * c.x0 > SERIES_BEYOND && f.floor > y;
         const double *size = w->inner.size, *power = w->inner.power;
         for (int i = from; i < pl->n; i += by) {
-            sums even = far ? add_far(size, power, half, f, c, pl->slope, w->at[i])
-                            : add_near(size, power, half, f, c, pl->slope, w->at[i]);
-            sums odd = far ? add_far(size + half, power + half, half, f, c, pl->slope, w->at[i])
-                           : add_near(size + half, power + half, half, f, c, pl->slope, w->at[i]);
+            sums even = far ? add_far(size, power, half, f, c, w->at[i])
+                            : add_near(size, power, half, f, c, w->at[i]);
+            sums odd = far ? add_far(size + half, power + half, half, f, c, w->at[i])
+                           : add_near(size + half, power + half, half, f, c, w->at[i]);
             add_sums(&w->full[i], both(even, odd));
             add_sums(&w->half[i], both(even, even));
         }
@@ -326,13 +334,16 @@ static int gather(workspace *w, const problem *pr, const plan *pl, int from, int
 
 /* What all nodes of a path share: the reference slope, the constant part of the entropy, the scale of the weights. */
 static void reference(const problem *pr, plan *pl) {
-    double mass = 0, slope = 0, middle = 0;
+    double mass = 0, lean = 0, middle = 0;
+    pl->anchor_floor = pr->f[0].floor;
+    pl->anchor_y = typical(pr->f[0], pl->sigma);
     for (int j = 0; j < pr->m; j++) {
         double y = typical(pr->f[j], pl->sigma);
         mass += y;
-        slope -= y * (log(pr->f[j].floor + y) + 1);
+        lean += y * difference(pl, pr->f[j].floor, y);
     }
-    pl->slope = slope / mass;
+    pl->lean = lean / mass;
+    pl->slope = -log(pl->anchor_floor + pl->anchor_y) - pl->lean - 1;
     pl->constant = 0;
     pl->log_scale = pl->sigma * pr->room;
     for (int j = 0; j < pr->m; j++) {
@@ -352,29 +363,32 @@ static void reference(const problem *pr, plan *pl) {
 typedef struct { double mean, variance, log_z, tail, left; } answer;
 /* tail: the last node's weight over the largest's; left: what cancellation leaves of the largest weight */
 
-/* Trapezium rule on the upper half of the path, nodes 0, stride, ...; `power` is each node's unseen factor. */
-static answer along(const plan *pl, const place *at, const value *v, const cplx *power, const block *b, int stride) {
-    double z = 0, first = 0, square = 0, top = 0, size = 0;
-    cplx reference_first = {0, 0};
+/* Trapezium rule on the upper half of the path, nodes 0, stride, ...; `power` is each node's unseen factor. The second
+ * pass is around the mean found by the first, so that no digits of a small variance cancel. */
+static answer along(const plan *pl, const place *at, const value *v, const cplx *power, const block *b, int stride,
+                    value *scratch) {
+    double z = 0, first = 0, second = 0, top = 0, size = 0, around = v[0].first.re;
     for (int i = 0; i < pl->n; i += stride) {
-        cplx weight = c_mul(c_mul(v[i].weight, power[i]), at[i].ds), one = v[i].first, two = v[i].second;
-        if (b) add_block(&at[i], *b, &one, &two);
+        value own = {c_mul(c_mul(v[i].weight, power[i]), at[i].ds), v[i].first, v[i].second};
+        if (b) add_block(&at[i], *b, &own.first, &own.second);
         if (i == 0) {
-            weight.re *= 0.5;
-            weight.im *= 0.5;
-            reference_first = one;
+            own.weight.re *= 0.5;
+            own.weight.im *= 0.5;
+            around = own.first.re;
         }
-        cplx off = {one.re - reference_first.re, one.im}; /* around the saddle's value, where the mass is */
-        cplx second = c_mul(off, off);
-        z += weight.im;
-        first += c_mul(weight, off).im;
-        square += c_mul(weight, (cplx){second.re + two.re, second.im + two.im}).im;
-        size = fabs(weight.re) + fabs(weight.im);
+        own.first.re -= around; /* the saddle's value, where the mass is */
+        z += own.weight.im;
+        first += c_mul(own.weight, own.first).im;
+        size = fabs(own.weight.re) + fabs(own.weight.im);
         if (size > top) top = size;
+        scratch[i] = own;
     }
     double shift = first / z;
-    return (answer){reference_first.re + shift, square / z - shift * shift,
-                    z > 0 ? log(z * pl->reach / pl->n * stride / PI) : -1e308, size / top, z / top};
+    for (int i = 0; i < pl->n; i += stride) {
+        cplx off = {scratch[i].first.re - shift, scratch[i].first.im}, square = c_mul(off, off);
+        second += c_mul(scratch[i].weight, (cplx){square.re + scratch[i].second.re, square.im + scratch[i].second.im}).im;
+    }
+    return (answer){around + shift, second / z, z > 0 ? log(z * pl->reach / pl->n * stride / PI) : -1e308, size / top, z / top};
 }
 
 typedef struct { double mean, variance; } miss;
@@ -390,8 +404,9 @@ typedef struct { double *mean, *variance, *log_z; } results;
 /* Every support size of the group from the gathered nodes; the misses of rules with half the nodes. */
 static int read_off(workspace *w, const problem *pr, const plan *pl, results out, miss *path, miss *inner, double *tail,
                     double *left) {
-    cplx *power = malloc((size_t)pl->n * sizeof(cplx));
-    if (!power) return -1;
+    value *scratch = malloc((size_t)pl->n * (sizeof(value) + sizeof(cplx)));
+    if (!scratch) return -1;
+    cplx *power = (cplx *)(scratch + pl->n);
     double log_sigma = log(pl->sigma);
     for (int k = pr->first; k < pr->last; k++) {
         double mass = pr->unseen[k] * pr->alpha;
@@ -399,23 +414,23 @@ static int read_off(workspace *w, const problem *pr, const plan *pl, results out
         block b = make_block(mass, digamma(pr->alpha + 1), within > 0 ? within : 0, pl->slope), *unseen = mass > 0 ? &b : NULL;
         for (int i = 0; i < pl->n; i++)
             power[i] = mass > 0 ? c_exp(-mass * (w->at[i].log_s.re - log_sigma), -mass * w->at[i].log_s.im) : (cplx){1, 0};
-        answer fine = along(pl, w->at, w->full, power, unseen, 1);
-        widen(path, along(pl, w->at, w->full, power, unseen, 2), fine);
-        widen(inner, along(pl, w->at, w->half, power, unseen, 1), fine);
+        answer fine = along(pl, w->at, w->full, power, unseen, 1, scratch);
+        widen(path, along(pl, w->at, w->full, power, unseen, 2, scratch), fine);
+        widen(inner, along(pl, w->at, w->half, power, unseen, 1, scratch), fine);
         if (fine.tail > *tail) *tail = fine.tail;
         if (fine.left < *left) *left = fine.left;
         out.mean[k] = fine.mean + pl->constant;
         out.variance[k] = fine.variance;
         out.log_z[k] = fine.log_z + pl->log_scale - mass * log_sigma;
     }
-    free(power);
+    free(scratch);
     return 0;
 }
 
 /* What is left of a miss once the nodes are doubled, over what is allowed. An exponentially convergent rule squares
  * its error then; the powers here are what held on thousands of random problems. */
 static double left_over(miss m, double power, double tolerance) {
-    double mean = 4 * pow(m.mean, power) / tolerance, variance = 4 * pow(m.variance, power) / (100 * tolerance);
+    double mean = 2 * pow(m.mean, power) / tolerance, variance = 2 * pow(m.variance, power) / (100 * tolerance);
     return mean > variance ? mean : variance;
 }
 
@@ -538,10 +553,32 @@ static int solve(workspace *w, problem *pr, int first, int last, double toleranc
     return 0;
 }
 
+/* Log Z to within a small factor, from the saddle point alone: enough to see which sizes can matter. The inner integrals
+ * are taken as gamma integrals of the same mode and curvature. */
+static void saddle_point(const problem *pr, int first, int last, double *log_z) {
+    for (int k = first; k < last; k++) {
+        double mass = pr->unseen[k] * pr->alpha, s = saddle(pr->f, pr->m, mass, pr->room), curvature = mass / (s * s);
+        double log_value = s * pr->room - mass * log(s);
+        for (int j = 0; j < pr->m; j++) {
+            factor f = pr->f[j];
+            double y = typical(f, s), shape = f.p + f.q;
+            curvature += spread(f, s, y);
+            if (f.floor == 0) {
+                log_value += lgamma(shape) - shape * log(s);
+                continue;
+            }
+            shape = s * y - f.p * f.floor * y / ((f.floor + y) * (f.floor + y));
+            log_value += f.p * log(f.floor + y) + f.q * log(y) - s * y + lgamma(shape) - shape * log(shape) + shape;
+        }
+        log_z[k] = log_value - 0.5 * log(2 * PI * curvature);
+        if (pr->m == 1 && pr->unseen[k] == 0) log_z[k] = pr->f[0].floor > 0 ? (pr->f[0].q - 1) * log(pr->room) : 0;
+    }
+}
+
 /* contour(p, q, floors, offsets, alpha, unseen, unseen_offsets, tolerance, mean, variance, log_z, error)
  *
  * Problem i has the factors offsets[i]..offsets[i+1] and the numbers of unseen meanings unseen_offsets[i]..[i+1],
- * rising. float64 and int64 buffers; the last four are written. */
+ * rising. float64 and int64 buffers; the last four are written. A tolerance of 1 asks for `saddle_point` only. */
 static PyObject *contour(PyObject *self, PyObject *args) {
     Py_buffer b[11];
     double tolerance;
@@ -553,7 +590,7 @@ static PyObject *contour(PyObject *self, PyObject *args) {
     const long long *offsets = b[3].buf, *unseen_offsets = b[6].buf;
     results out = {b[7].buf, b[8].buf, b[9].buf};
     double *error = b[10].buf;
-    int problems = (int)(b[4].len / (Py_ssize_t)sizeof(double)), failed = 0, most = 0;
+    int problems = (int)(b[4].len / (Py_ssize_t)sizeof(double)), failed = 0, most = 0, screen = tolerance >= 1;
     for (int i = 0; i < problems; i++)
         if (offsets[i + 1] - offsets[i] > most) most = (int)(offsets[i + 1] - offsets[i]);
     workspace w;
@@ -566,6 +603,10 @@ static PyObject *contour(PyObject *self, PyObject *args) {
         for (int j = 0; j < m; j++)
             f[j] = (factor){p[offsets[i] + j], q[offsets[i] + j], floors[offsets[i] + j]};
         problem pr = {f, m, room_above(floors + offsets[i], m), alpha[i], unseen, 0, 0};
+        if (screen) {
+            saddle_point(&pr, (int)unseen_offsets[i], (int)unseen_offsets[i + 1], out.log_z);
+            continue;
+        }
         failed = solve(&w, &pr, (int)unseen_offsets[i], (int)unseen_offsets[i + 1], tolerance, out, &error[i]);
     }
     Py_END_ALLOW_THREADS

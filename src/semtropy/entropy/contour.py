@@ -35,7 +35,8 @@ The compiled `_kernel` does this; `_solve` below is the same in NumPy, for machi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import fsum
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Complexes = NDArray[np.complex128]
 
-__all__ = ["Problems", "Solution", "solve"]
+__all__ = ["Problems", "Solution", "screen", "solve"]
 
 TURN = 0.62
 DECAY = 42.0
@@ -99,18 +100,11 @@ def solve(problems: Problems, tolerance: float = 1e-9, *, give_up: bool = False)
     show. With `give_up` such a problem gets log Z = -inf, which is what it is beside any other; without, it
     is an error.
     """
-    n = problems.unseen.size
-    out = Solution(np.empty(n), np.empty(n), np.empty(n))
-    error = np.empty(problems.alpha.size)
     if _kernel is not None:
-        _kernel.contour(
-            *(problems.p, problems.q, problems.floors, problems.offsets),
-            *(problems.alpha, problems.unseen, problems.unseen_offsets),
-            *(tolerance, out.mean, out.variance, out.log_z, error),
-        )
+        out, error = _call_kernel(problems, tolerance)
     else:
-        for i in range(error.size):
-            error[i] = _solve(problems, i, tolerance, out)
+        out = Solution(*(np.zeros(problems.unseen.size) for _ in range(3)))
+        error = np.array([_solve(problems, i, tolerance, out) for i in range(problems.alpha.size)])
     failed = ~(error <= 100 * tolerance)
     if failed.any():
         if not give_up:
@@ -121,6 +115,29 @@ def solve(problems: Problems, tolerance: float = 1e-9, *, give_up: bool = False)
         hopeless = np.repeat(failed, np.diff(problems.unseen_offsets))
         out.mean[hopeless], out.variance[hopeless], out.log_z[hopeless] = 0.0, 0.0, -np.inf
     return out
+
+
+def screen(problems: Problems) -> Floats | None:
+    """log Z to within a small factor, for a small part of the cost; None without the compiled kernel."""
+    if _kernel is None:
+        return None
+    return _call_kernel(problems, 1.0)[0].log_z
+
+
+def _call_kernel(problems: Problems, tolerance: float) -> tuple[Solution, Floats]:
+    out = Solution(*(np.zeros(problems.unseen.size) for _ in range(3)))
+    error = np.zeros(problems.alpha.size)
+    _kernel.contour(
+        *(_as(float, values) for values in (problems.p, problems.q, problems.floors)),
+        *(_as(np.int64, problems.offsets), _as(float, problems.alpha), _as(float, problems.unseen)),
+        *(_as(np.int64, problems.unseen_offsets), tolerance, out.mean, out.variance, out.log_z, error),
+    )
+    return out, error
+
+
+def _as(kind: type, values: NDArray[Any]) -> NDArray[Any]:
+    """The buffer the kernel reads: it looks at no types."""
+    return np.ascontiguousarray(values, dtype=kind)
 
 
 # ---- the same in NumPy
@@ -183,9 +200,9 @@ def _inner_nodes(f: _Factor, s: float, step: float) -> tuple[Floats, Floats]:
 
 
 def _inner(
-    f: _Factor, sigma: float, slope: float, s: Complexes, step: float
+    f: _Factor, sigma: float, lean: float, s: Complexes, step: float
 ) -> tuple[Complexes, Complexes, Complexes]:
-    """log A, B / A and C / A - (B / A)^2 of one factor at every s."""
+    """log A, B / A and C / A - (B / A)^2 of one factor at every s; `lean` is log x0 + slope + 1."""
     size, power = _inner_nodes(f, sigma, step)
     centre, _ = f.tilted(sigma)
     x0, turn = f.floor + centre, TURN * np.angle(s)[:, None]
@@ -201,7 +218,7 @@ def _inner(
     else:
         log_ratio = np.log((f.floor + y) / x0)
         curve = (f.floor + y) * log_ratio - off
-    w = -off * (np.log(x0) + slope + 1) - curve
+    w = -off * lean - curve
     exponent = f.p * log_ratio + power - 1j * f.q * turn - s[:, None] * y
     top = exponent.real.max()
     integrand = np.exp(exponent - top)
@@ -235,17 +252,22 @@ def _along(
     s = (path.sigma * np.concatenate([[1.0], t / np.tan(t) + 1j * t])).astype(np.complex128)
     ds = path.sigma * np.concatenate([[0.5j], 1 / np.tan(t) - t / np.sin(t) ** 2 + 1j])
     centres = np.array([f.tilted(path.sigma)[0] for f in factors])
-    x0 = np.array([f.floor for f in factors]) + centres
-    slope = -float((centres * (np.log(x0) + 1)).sum() / centres.sum())
+    floors = np.array([f.floor for f in factors])
+    x0 = floors + centres
+    # Logarithms less that of the first: all digits when floors are nearly equal.
+    ratios = ((floors - floors[0]) + (centres - centres[0])) / x0[0]
+    leans = np.where(abs(ratios) < 0.5, np.log1p(np.maximum(ratios, -0.5)), np.log(x0) - np.log(x0[0]))
+    leans -= (centres * leans).sum() / centres.sum()
+    slope = float(leans[0] - np.log(x0[0]) - 1)
     exponent, first, second = s * room, np.zeros_like(s), np.zeros_like(s)
     constant = slope * room
-    for f, y, x in zip(factors, centres, x0, strict=True):
+    for f, y, x, lean in zip(factors, centres, x0, leans, strict=True):
         if f.floor == 0:
             a = f.p + f.q
             block = _block(s, a, digamma(a + 1), 0.0, slope)
             parts = ((gammaln(a) - a * np.log(s)).astype(np.complex128), *block)
         else:
-            parts = _inner(f, path.sigma, slope, s, path.step)
+            parts = _inner(f, path.sigma, float(lean), s, path.step)
             constant -= x * np.log(x) + slope * y
         exponent, first, second = exponent + parts[0], first + parts[1], second + parts[2]
     rows, tail = np.empty((unseen.size, 3)), 0.0
@@ -344,6 +366,4 @@ def _solve(problems: Problems, i: int, tolerance: float, out: Solution) -> float
 
 def exact_room(floors: Floats) -> float:
     """1 - sum(floors), rounded once."""
-    from math import fsum
-
     return fsum([1.0, *(-floors).tolist()])

@@ -58,15 +58,15 @@ def check_counts(array: Floats, least: int = 1, name: str = "counts") -> None:
         raise InputError(f"{name} must be whole numbers")
 
 
-def clean_floors(floors: Floats) -> Floats:
+def clean_floors(floors: Floats, least_room: float = LEAST_ROOM) -> Floats:
     """Floors as the integrals take them: not negative, room left above them, none too small for a double."""
     if floors.min() < 0:
         raise InputError(f"floors holds {floors.min():g}: a floor is a probability")
     room = exact_room(floors)
     if room < -EXCESS_ALLOWED:
         raise InputError(f"floors sum to {1 - room:.9g}: probabilities of distinct sequences cannot exceed 1")
-    if room < LEAST_ROOM:
-        floors = floors * ((1 - 1.5 * LEAST_ROOM) / (1 - room))
+    if room < least_room:
+        floors = floors * ((1 - 1.5 * least_room) / (1 - room))
     tiny = (floors > 0) & (floors < TINIEST_FLOOR)
     return np.where(tiny, TINIEST_FLOOR, floors) if tiny.any() else floors
 

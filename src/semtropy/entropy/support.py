@@ -16,6 +16,7 @@ __all__ = ["mix"]
 def mix(weights: Floats, means: Floats, variances: Floats) -> tuple[float, float]:
     """Mean and variance of a mixture; weights need not sum to 1.
 
+    >>> import numpy as np
     >>> mix(np.array([1.0, 1.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
     (1.0, 1.5)
     """

@@ -69,7 +69,7 @@ class BayesPaper:
 
     >>> belief = BayesPaper()(Evidence(counts=(1,), floors=(0.3,)))
     >>> round(belief.mean, 6), round(belief.variance, 6)
-    (0.757812, 0.230139)
+    (0.759237, 0.23157)
     """
 
     prior: PaperPrior = field(default_factory=PaperPrior)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..entropy import Kind, Wordings, evaluate
+from ..entropy import Kind, Seen, Wordings, evaluate
 from ..errors import InputError
 from ..nouns import Evidence, Partition, Sample
 
@@ -33,8 +33,9 @@ __all__ = ["Prior"]
 ALPHAS = (0.02, 0.2, 1.0)
 WORDINGS = (
     *(Wordings(theta) for theta in (0.03, 0.1, 0.3, 1.0, 3.0, 30.0)),
+    Wordings(0.03, main=2, evenness=1.0),
     Wordings(0.1, main=2, evenness=1.0),
-    Wordings(0.3, main=2, evenness=2.0),
+    *(Wordings(theta, discount=0.5) for theta in (0.1, 1.0, 10.0)),
 )
 SIZES = (1, 2, 3, 4, 6, 10, 16, 28, 50, 100, 300, 1000)
 TRAINING_DRAWS = (8, 16)
@@ -72,9 +73,8 @@ class Prior:
         if not evidences:
             return cls.default()
         grid = tuple(Kind(alpha, wordings, SIZES) for alpha in ALPHAS for wordings in WORDINGS)
-        chunks = [
-            evaluate(evidences[i : i + 256], grid, tolerance=1e-5) for i in range(0, len(evidences), 256)
-        ]
+        seen = [Seen.of(evidence) for evidence in evidences]
+        chunks = [evaluate(seen[i : i + 256], grid, tolerance=1e-5) for i in range(0, len(seen), 256)]
         log_evidence = np.concatenate([chunk.log_evidence for chunk in chunks])
         start = np.array([_default().weight_of(kind, size) for kind in grid for size in kind.sizes])
         weights = _expectation_maximisation(log_evidence, np.array(shares), PSEUDO_QUESTIONS * start)
@@ -114,6 +114,7 @@ class Prior:
                 "theta": kind.wordings.theta,
                 "main": kind.wordings.main,
                 "evenness": kind.wordings.evenness,
+                "discount": kind.wordings.discount,
                 "sizes": list(kind.sizes),
                 "weights": [round(weight, 8) for weight in weights],
             }
@@ -127,7 +128,9 @@ class Prior:
             raise InputError('not a prior: the key "semtropy_prior" must be 1')
         kinds, weights = [], []
         for kind in data["kinds"]:
-            wordings = Wordings(float(kind["theta"]), int(kind["main"]), float(kind["evenness"]))
+            wordings = Wordings(
+                float(kind["theta"]), int(kind["main"]), float(kind["evenness"]), float(kind["discount"])
+            )
             kinds.append(Kind(float(kind["alpha"]), wordings, tuple(int(size) for size in kind["sizes"])))
             weights.append(np.array(kind["weights"], dtype=float))
             if len(kinds[-1].sizes) != weights[-1].size or np.any(weights[-1] < 0):
@@ -184,8 +187,8 @@ def _kept(grid: Sequence[Kind], weights: Floats) -> tuple[tuple[Kind, ...], tupl
     """Few kinds carry the weight: drop those that do not matter, for speed."""
     kept = []
     for kind, own in zip(grid, weights, strict=True):
-        if own.sum() >= 0.01:
-            matter = own >= 0.002
+        if own.sum() >= 0.005:
+            matter = own >= min(5e-4, own.max())
             sizes = tuple(size for size, yes in zip(kind.sizes, matter, strict=True) if yes)
             kept.append((Kind(kind.alpha, kind.wordings, sizes), own[matter]))
     total = sum(own.sum() for _, own in kept)

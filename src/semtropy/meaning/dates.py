@@ -15,8 +15,8 @@ _MONTH = {name: place for place, name in enumerate(MONTHS, start=1)} | {
 }
 _MONTH["sept"] = 9
 _NAME = r"(?P<month>" + "|".join(sorted(_MONTH, key=len, reverse=True)) + r")\.?"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>\d{3,4})"
+_DAY = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>[0-9]{3,4})"
 _WEEKDAY = r"(?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?"
 _FORMS = tuple(
     re.compile(_WEEKDAY + form)
@@ -24,10 +24,10 @@ _FORMS = tuple(
         rf"{_NAME} {_DAY}(?:,? (?:of )?{_YEAR})?",
         rf"{_DAY} (?:of )?{_NAME},?(?: {_YEAR})?",
         rf"(?:in )?{_NAME},?(?: of)? {_YEAR}",
-        r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})",
+        r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})",
     )
 )
-_SLASHED = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})")
+_SLASHED = re.compile(r"([0-9]{1,2})[/.]([0-9]{1,2})[/.]([0-9]{4})")
 
 
 def read_date(text: str) -> tuple[int, int, int] | None:

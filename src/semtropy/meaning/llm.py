@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError, ModelError
+from ..errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,10 +91,9 @@ def read_relation(reply: str) -> int | None:
 
 def load_llm(name: str) -> Llm:
     """The judge that asks the model of that name."""
-    # The one step down the layers, taken only when asked for by name: a judge that asks a model needs the
-    # registry of models.
-    load_model = import_module("semtropy.models").load_model
+    from ..models import load_model
+
     try:
         return Llm(load_model(name))
     except InputError as error:
-        raise ModelError(f"judge llm:{name}: {error}") from error
+        raise InputError(f"judge llm:{name}: {error}") from error

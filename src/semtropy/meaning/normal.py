@@ -26,6 +26,7 @@ _PLAIN = str.maketrans(
         "‑": "-",
     }
 )
+_POWER = re.compile("[⁰¹²³⁴-⁹]+")  # 10² is not 102
 _ARTICLE = re.compile(r"^(?:the|an|a) (?=\S)")
 _WRAPPING = (('"', '"'), ("'", "'"), ("(", ")"), ("[", "]"), ("`", "`"), ("*", "*"))
 _CLOSING = ".!。！,;: "
@@ -41,7 +42,7 @@ def normalise(text: str) -> str:
     >>> normalise("C++") == normalise("C"), normalise("-5") == normalise("5"), normalise("A")
     (False, False, 'a')
     """
-    plain = unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold()
+    plain = unicodedata.normalize("NFKC", _POWER.sub(r"^\g<0>", text)).translate(_PLAIN).casefold()
     plain = " ".join(plain.split())
     before = None
     while before != plain:

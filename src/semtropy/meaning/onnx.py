@@ -39,12 +39,23 @@ class OnnxEncoder:
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Where the tokens of a text stand in it."""
-        places: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        places: list[tuple[int, int]] = self._tokenizer.encode(_sound(text), add_special_tokens=False).offsets
         return places
+
+    def ids(self, text: str) -> list[int]:
+        """The tokens of a text: texts with the same tokens are one to the model."""
+        tokens: list[int] = self._tokenizer.encode(_sound(text), add_special_tokens=False).ids
+        return tokens
+
+    @property
+    def unknown(self) -> int | None:
+        """The token for what the vocabulary lacks: the model cannot tell such pieces apart."""
+        token: int | None = self._tokenizer.token_to_id("[UNK]")
+        return token
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """One row of logits a pair; none is ever truncated."""
-        encoded = [self._tokenizer.encode(first, second) for first, second in pairs]
+        encoded = [self._tokenizer.encode(_sound(first), _sound(second)) for first, second in pairs]
         run = map if self._pool is None or len(pairs) == 1 else self._pool.map
         return np.array(list(run(self._run, encoded)), dtype=float)
 
@@ -56,6 +67,11 @@ class OnnxEncoder:
         }
         arrays = {name: np.array([feeds[name]], dtype=np.int64) for name in self._inputs}
         return np.asarray(self._session.run(None, arrays)[0][0], dtype=float)
+
+
+def _sound(text: str) -> str:
+    """Half a surrogate pair has no form that a tokenizer takes: one replacement character for each."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _load_tokenizer(path: Path) -> Any:

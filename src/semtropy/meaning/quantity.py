@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from .dates import read_date
 from .normal import normalise
-from .words import SCALES, number, ordinal
+from .words import SCALES, number, ordinal, share
 
 __all__ = ["Quantity", "quantity", "settled"]
 
@@ -27,8 +27,9 @@ for _base, _members in {
     "mg milligram milligrams=1/1000|"
     "tonne tonnes=1000000|lb lbs pound-weight=453.59237|oz ounce ounces=28.349523125",
     "second": "s sec secs second seconds=1|min mins minute minutes=60|h hr hrs hour hours=3600|"
-    "day days=86400|week weeks=604800",
-    "month": "month months=1|year years yr yrs=12|decade decades=120|century centuries=1200",
+    "day days=86400|week weeks=604800|fortnight fortnights=1209600",
+    "month": "month months=1|year years yr yrs=12|decade decades=120|century centuries=1200|"
+    "millennium millennia=12000",
     "litre": "l litre litres liter liters=1|ml millilitre millilitres milliliter milliliters=1/1000",
     "percent": "% percent per-cent pct=1",
     "dollar": "$ usd dollar dollars=1|cent cents=1/100",
@@ -44,19 +45,20 @@ for _base, _members in {
         _names, _, _factor = _group.partition("=")
         for _name in _names.split():
             _UNITS[_name] = (_base, Fraction(_factor))
+_SPANS = ("hour", "day", "week", "fortnight", "month", "year", "decade", "century", "millennium")
 _TEMPERATURES = {
     "c": (Fraction(1), Fraction("273.15")),
     "f": (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
     "k": (Fraction(1), Fraction(0)),
 }
 _TEMPERATURE = re.compile(
-    r"(?P<value>[+-]?[\d.,]+) ?(?:(?:°|degrees? ?)(?P<short>[cfk])?(?P<long>celsius|centigrade|fahrenheit)?"
+    r"(?P<value>[+-]?[0-9.,]+) ?(?:(?:°|degrees? ?)(?P<short>[cfk])?(?P<long>celsius|centigrade|fahrenheit)?"
     r"|(?P<kelvin>k|kelvins?))"
 )
-_MONEY = re.compile(r"(?P<symbol>us\$|[$€£¥])(?P<value>[\d.,]+) ?(?P<scale>[a-z]*)")
+_MONEY = re.compile(r"(?P<symbol>us\$|[$€£¥])(?P<value>[0-9.,]+) ?(?P<scale>[a-z]*)")
 _SUFFIX = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9, "b": 10**9, "tn": 10**12}
 _AMOUNT = re.compile(
-    r"(?P<value>[+-]?[\d.,]+(?: (?:thousand|million|billion|trillion))?) ?"
+    r"(?P<value>[+-]?[0-9.,]+(?: (?:thousand|million|billion|trillion))?) ?"
     r"(?P<unit>%|[a-z][a-z/-]*(?: [a-z-]+)?)"
 )
 
@@ -92,14 +94,17 @@ def quantity(text: str) -> Quantity | None:
     date = read_date(plain)
     if date is not None:
         return Quantity("date", Fraction(0), date)
-    plain = re.sub(r"^(?:in |the year |year |in the year )?(\d{3,4})(?: (?:ad|ce))?$", r"\1", plain)
-    value = number(plain)
+    plain = re.sub(r"^(?:in |the year |year |in the year )?([0-9]{3,4})(?: (?:ad|ce))?$", r"\1", plain)
+    said = " ".join(text.casefold().split()).strip(" .!")
+    value = share(said)  # before the article goes: "a third" is a part, "the third" a place
+    if value is None:
+        value = number(plain)
     if value is not None:
         return Quantity("", value)
     place = ordinal(plain)
-    if place is not None:
+    if place is not None and not said.startswith("a "):
         return Quantity("ordinal", place)
-    return _money(plain) or _temperature(plain) or _amount(plain)
+    return _money(plain) or _temperature(plain) or _part(plain) or _amount(plain)
 
 
 def settled(a: str, b: str) -> bool | None:
@@ -115,6 +120,8 @@ def settled(a: str, b: str) -> bool | None:
         return None
     if first.date or second.date:
         return _date_entails(_as_date(first), _as_date(second))
+    if {first.unit, second.unit} == {"", "percent"}:
+        return _percent(first, second)
     if first.unit != second.unit:
         return False if first.value != second.value and "" not in (first.unit, second.unit) else None
     if first.value == second.value:
@@ -125,6 +132,14 @@ def settled(a: str, b: str) -> bool | None:
     if first.value.denominator > 1 or second.value.denominator > 1:
         return None if abs(first.value - second.value) * 50 < abs(first.value) else False
     return False
+
+
+def _percent(a: Quantity, b: Quantity) -> bool | None:
+    """A quarter is 25%; whether a bare 25 is, the question tells."""
+    percent, bare = (a, b) if a.unit == "percent" else (b, a)
+    if percent.value == bare.value * 100:
+        return True
+    return None if percent.value == bare.value else False
 
 
 def _date_entails(a: tuple[int, int, int] | None, b: tuple[int, int, int] | None) -> bool | None:
@@ -141,12 +156,12 @@ def _as_date(amount: Quantity) -> tuple[int, int, int] | None:
 
 
 def _unit_word(text: str) -> str:
-    return re.sub(r"[\d.,+ -]", "", text.casefold())
+    return re.sub(r"[0-9.,+ -]", "", text.casefold())
 
 
 def _fractions(text: str) -> str:
     """Vulgar fractions, which normalisation writes with a fraction slash, set apart: "3 1/2"."""
-    return re.sub(r"(?<=\d)(\d⁄)", r" \1", text) if "⁄" in text else unicodedata.normalize("NFC", text)
+    return re.sub(r"(?<=[0-9])([0-9]⁄)", r" \1", text) if "⁄" in text else unicodedata.normalize("NFC", text)
 
 
 def _money(text: str) -> Quantity | None:
@@ -173,15 +188,40 @@ def _temperature(text: str) -> Quantity | None:
     return Quantity("kelvin", value * factor + offset)
 
 
+_PART = re.compile(r"(?P<part>half|(?:a |one )?quarter of|three quarters of) (?:an?|one) (?P<unit>[a-z]+)")
+
+
+def _part(text: str) -> Quantity | None:
+    """A part of a unit, or one unit whose article is gone: "half a kilometre", "fortnight"."""
+    match = _PART.fullmatch(text)
+    if match and match["unit"] in _UNITS:
+        base, factor = _UNITS[match["unit"]]
+        part = (
+            Fraction(1, 2) if match["part"] == "half" else Fraction(3 if "three" in match["part"] else 1, 4)
+        )
+        return Quantity(base, part * factor)
+    if text in _SPANS:
+        base, factor = _UNITS[text]
+        return Quantity(base, factor)
+    return None
+
+
 def _amount(text: str) -> Quantity | None:
     """A number with the unit or the thing counted after it."""
+    if re.fullmatch(r"[0-9]{2,4}s", text):
+        return None  # the nineties, not ninety seconds
     match = _AMOUNT.fullmatch(text)
     if match:
         value, unit = number(match["value"]), match["unit"]
     else:
         head, _, unit = text.rpartition(" ")
         value = number(head)
-    if value is None or unit in SCALES or unit in ("or", "and", "to", "bc", "bce", "am", "pm"):
+    if (
+        value is None
+        or unit in SCALES
+        or number(unit) is not None
+        or unit in ("or", "and", "to", "bc", "bce", "am", "pm")
+    ):
         return None
     if unit in _UNITS:
         base, factor = _UNITS[unit]

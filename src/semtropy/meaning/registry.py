@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
@@ -12,6 +11,7 @@ from .numeric import Numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ..nouns import Judge
 
@@ -30,8 +30,7 @@ def load_judge(name: str | None = None, *, cache: str | Path | None = None) -> J
     >>> load_judge("numeric").entails([("What is 6 + 6?", "12", "twelve")]).tolist()
     [1.0]
     """
-    if name is None:  # until the built-in judge is in the package, numbers and spelling
-        name = "builtin" if (Path(__file__).parent / "builtin" / "judge.onnx").is_file() else "numeric"
+    name = "builtin" if name is None else name
     kind, _, rest = name.partition(":")
     if name in _SPELLING:
         return _SPELLING[name]()

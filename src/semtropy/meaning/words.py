@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-__all__ = ["SCALES", "number", "ordinal"]
+__all__ = ["SCALES", "number", "ordinal", "share"]
 
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -15,13 +15,26 @@ _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 _SMALL = {word: place for place, word in enumerate(_ONES)} | {
     word: 10 * place for place, word in enumerate(_TENS, start=2)
 }
-SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+SCALES = {
+    "dozen": 12,
+    "hundred": 10**2,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
+_SHARES = {
+    "half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4), "fifth": Fraction(1, 5),
+    "tenth": Fraction(1, 10), "three quarters": Fraction(3, 4), "two thirds": Fraction(2, 3),
+}  # fmt: skip
 _ORDINALS = {
     "first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12,
 }  # fmt: skip
-_DIGITS = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:e[+-]?\d{1,3})?")
-_FRACTION = re.compile(r"(?:([+-]?\d+)[ ])?([+-]?\d+) ?[/⁄] ?(\d+)")
-_MARK = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_DIGITS = re.compile(
+    r"[+-]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?"
+)
+_FRACTION = re.compile(r"(?:([+-]?[0-9]{1,15})[ ])?([+-]?[0-9]{1,15}) ?[/⁄] ?([0-9]{1,15})")
+_MARK = re.compile(r"([0-9]{1,15})(?:st|nd|rd|th)")
 
 
 def number(text: str) -> Fraction | None:
@@ -35,11 +48,23 @@ def number(text: str) -> Fraction | None:
     text = text.strip()
     if any(c.isdigit() for c in text):
         head, _, scale = text.rpartition(" ")
-        if scale in SCALES and (scale != "hundred" or head.isdigit()):
+        if scale in SCALES and (SCALES[scale] >= 1000 or head.isdigit()):
             value = _figures(head)
             return None if value is None else value * SCALES[scale]
         return _figures(text)
     return _spelled(text)
+
+
+def share(text: str) -> Fraction | None:
+    """The part of a whole that a normalised text names, or None.
+
+    >>> share("a half"), share("three quarters"), share("one third"), share("third")
+    (Fraction(1, 2), Fraction(3, 4), Fraction(1, 3), None)
+    """
+    bare = text.removeprefix("one ").removeprefix("a ").replace("-", " ")
+    if bare in ("half", "three quarters", "two thirds") or bare != text:
+        return _SHARES.get(bare)
+    return None
 
 
 def ordinal(text: str) -> Fraction | None:
@@ -73,7 +98,7 @@ def _figures(text: str) -> Fraction | None:
         if not int(bottom):
             return None
         return Fraction(int(whole or 0)) + Fraction(int(top), int(bottom))
-    if text and text[-1].isdigit() and _DIGITS.fullmatch(text) and len(text) < 40:
+    if len(text) < 40 and _DIGITS.fullmatch(text):
         return Fraction(text.replace(",", ""))
     return None
 
@@ -83,6 +108,10 @@ def _spelled(text: str) -> Fraction | None:
     words = text.replace("-", " ").split()
     if not words or words == ["a"]:
         return None
+    if words in (["half", "a", "dozen"], ["half", "dozen"]):
+        return Fraction(6)
+    if words == ["dozen"]:  # the article is gone
+        return Fraction(12)
     sign = 1
     if words[0] in ("minus", "negative") and len(words) > 1:
         sign, words = -1, words[1:]
@@ -100,8 +129,8 @@ def _spelled(text: str) -> Fraction | None:
         elif word in SCALES and last:
             scale = SCALES[word]
             last = scale
-            if scale == 100:
-                current *= 100
+            if scale <= 100:
+                current *= scale
             else:
                 total, current = total + current * scale, 0
         else:

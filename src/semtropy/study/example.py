@@ -9,7 +9,7 @@ __all__ = ["example_recording"]
 
 
 def example_recording() -> Path:
-    """Where the shipped recording is: 60 questions, 100 samples each of SmolLM2-135M, graded.
+    """Where the shipped recording is: 43 questions, 100 samples each of SmolLM2-135M, graded.
 
     >>> example_recording().name
     'facts--smollm2.jsonl.gz'

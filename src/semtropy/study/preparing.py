@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from .questions import Asked, in_order
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..nouns import Estimator
+    from ..nouns import Belief, Beliefs, Estimator, Evidence
 
 __all__ = ["CONSTANT", "ESTIMATORS", "Fold", "Prepared", "Spec", "constant_scores", "prepare"]
 
@@ -39,6 +39,31 @@ ESTIMATORS = (
 CONSTANT = frozenset({"log-likelihood", "p-true", "length"})
 
 
+class Clipped:
+    """`rescaled` where a draw holds nothing but samples cut off by a length limit.
+
+    Those have no probability, and one draw in thousands must not end a study: they count as the least weight that the
+    estimator knows, as improbable sequences do.
+    """
+
+    name = "rescaled"
+
+    def __init__(self, estimator: Estimator) -> None:
+        self._estimator = estimator
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        return self._estimator(_as_improbable(evidence))
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        return self._estimator.batch([_as_improbable(evidence) for evidence in evidences])
+
+
+def _as_improbable(evidence: Evidence) -> Evidence:
+    return (
+        evidence if any(evidence.string_floors) else replace(evidence, unpriced=(0,) * len(evidence.counts))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """An estimator to be loaded where it is used: its name and its options, the prior among them."""
@@ -48,7 +73,8 @@ class Spec:
 
     def load(self) -> Estimator:
         """The estimator itself."""
-        return load_estimator(self.name, **self.options)
+        made = load_estimator(self.name, **self.options)
+        return Clipped(made) if self.name == "rescaled" else made
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +202,7 @@ def _fit(training: Sequence[Row], methods: Sequence[str], alphas: Sequence[float
 
         specs["bayes"] = Spec("bayes", {"prior": Prior.fit(training)})
     if "bayes-paper" in methods:
-        from ..estimators.paper import PaperPrior
+        from ..estimators import PaperPrior
 
         prior = PaperPrior.fit(training)
         specs["bayes-paper"] = Spec("bayes-paper", {"prior": prior})

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..nouns import Question
 
-__all__ = ["BriefPrompt"]
+__all__ = ["BriefPrompt", "one_line"]
 
 INSTRUCTION = "Answer the following question as briefly as possible."
 
@@ -56,8 +54,3 @@ def one_line(text: str) -> str:
     'a b'
     """
     return " ".join(text.split())
-
-
-def first_line(texts: Sequence[str]) -> list[str]:
-    """Each text up to its first line end."""
-    return [text.strip().split("\n", 1)[0].strip() for text in texts]

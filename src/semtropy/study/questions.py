@@ -47,8 +47,8 @@ class Asked:
 
     @property
     def priced(self) -> bool:
-        """Whether the probability of every sample is known."""
-        return bool((self.draws.sequences >= 0).all())
+        """Whether the probability of any sample is known. One cut off by a length limit has none, and is unlikely."""
+        return bool((self.draws.sequences >= 0).any())
 
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:

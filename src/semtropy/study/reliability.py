@@ -35,5 +35,5 @@ def draw_reliability(fitted: Fitted) -> Figure:
     axes.set_xlabel("probability of a hallucination")
     axes.set_ylabel("share that were hallucinations")
     axes.set_title(f"{fitted.calibration.estimator}: calibration error {fitted.ece:.3f}", fontsize=10)
-    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    axes.legend(loc="lower right", fontsize=8, frameon=False)
     return figure

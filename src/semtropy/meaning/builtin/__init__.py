@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["FOLDER", "Builtin"]
 
 FOLDER = Path(__file__).parent
+_SAME, _UNRELATED, _OPPOSED = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 _LIMIT = 512
 _SPECIAL = 4
 
@@ -50,7 +51,7 @@ class Builtin:
 
     def relations(self, batch: Sequence[Triple]) -> Floats:
         """Probabilities of entailment, neutral and contradiction, a row a triple."""
-        known = [_known(a, b) for _, a, b in batch]
+        known = [self._known(a, b) for _, a, b in batch]
         todo = zip(batch, known, strict=True)
         grids = [self._pairs(*triple) if row is None else [] for triple, row in todo]
         flat = [pair for grid in grids for row in grid for pair in row]
@@ -83,15 +84,20 @@ class Builtin:
         others = np.exp(logits[:, 1:] - rest[:, None]) * (1 - entailment)[:, None]
         return np.column_stack([entailment, others])
 
+    def _known(self, a: str, b: str) -> tuple[float, float, float] | None:
+        """What needs no network: the same words (accents aside, which it cannot see), and arithmetic.
 
-def _known(a: str, b: str) -> tuple[float, float, float] | None:
-    """What needs no network: the same words, and arithmetic."""
-    first, second = normalise(a), normalise(b)
-    if first == second:
-        return (1.0, 0.0, 0.0)
-    if not first or not second:
-        return (0.0, 1.0, 0.0)
-    arithmetic = settled(a, b)
-    if arithmetic is None:
-        return None
-    return (1.0, 0.0, 0.0) if arithmetic else (0.0, 0.0, 1.0)
+        Texts that differ only in what its vocabulary lacks (some scripts, signs) look the same to it and are not.
+        """
+        first, second = normalise(a), normalise(b)
+        if first == second:
+            return _SAME
+        if not first or not second:
+            return _UNRELATED
+        arithmetic = settled(a, b)
+        if arithmetic is not None:
+            return _SAME if arithmetic else _OPPOSED
+        tokens = self._encoder.ids(first)
+        if tokens != self._encoder.ids(second):
+            return None
+        return _UNRELATED if self._encoder.unknown in tokens else _SAME

@@ -1,0 +1,231 @@
+"""The distribution of the entropy against quadrature, draws, exact moments, and itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betainc, xlogy
+
+from semtropy.entropy import cdf, dirichlet_moments, law, moments, splitting, two_level_cdf, two_level_moments
+from semtropy.entropy import symmetric as symmetric_module
+from semtropy.entropy.distribution import Component, Mixture
+from semtropy.entropy.symmetric import symmetric
+from semtropy.errors import InputError
+
+
+def entropy(x: np.ndarray) -> np.ndarray:
+    return -xlogy(x, x).sum(axis=-1)
+
+
+def moments_of(law, low: float, high: float) -> tuple[float, float]:
+    """Mean and variance from a distribution function, by parts, around the middle."""
+    steps = np.linspace(0, 1, 601)
+    x = low + (high - low) * steps**2 * (3 - 2 * steps)
+    f, off = law(x), x - (low + high) / 2
+    mean = off[-1] - np.trapezoid(f, x)
+    second = off[-1] ** 2 - np.trapezoid(2 * off * f, x)
+    return mean + (low + high) / 2, second - mean**2
+
+
+def component(floors: list[float], size: int, alpha: float, theta: float, weight: float = 1.0) -> Component:
+    m = len(floors)
+    return Component(weight, np.full(m, alpha - theta), np.full(m, theta), np.array(floors), size - m, alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 3.0])
+def test_two_meanings_are_two_tails(alpha: float) -> None:
+    """K = 2 without floors: h <= t where the smaller probability is below the root w of H2(w) = t."""
+    w = np.array([1e-3, 0.05, 0.2, 0.45])
+    at = entropy(np.stack([w, 1 - w], axis=-1))
+    expected = betainc(alpha + 1, alpha, w) + 1 - betainc(alpha + 1, alpha, 1 - w)
+    np.testing.assert_allclose(cdf([1], [0.0], 2, at, alpha), expected, atol=1e-5)
+
+
+def test_two_meanings_with_floors() -> None:
+    """A density in one variable, summed on a fine grid of its share."""
+    z = np.linspace(-80, 80, 400_001)
+    y = 0.6 / (1 + np.exp(-z))
+    density = (0.3 + y) ** -0.3 * y**0.5 * (0.1 + 0.6 - y) ** -0.3 * (0.6 / (1 + np.exp(z))) ** 0.5
+    h = entropy(np.stack([0.3 + y, 0.7 - y], axis=-1))
+    points = [0.4, 0.55, 0.65, 0.69]
+    expected = [density[h <= t].sum() / density.sum() for t in points]
+    np.testing.assert_allclose(two_level_cdf([0.3, 0.1], 2, points, 0.2, 0.5), expected, atol=3e-5)
+
+
+@pytest.mark.parametrize("point", [0.9, 1.0, 1.07])
+def test_three_meanings_by_a_fine_grid(point: float) -> None:
+    floors = (0.2, 0.1, 0.05)
+
+    grid = np.linspace(0, 0.65, 1301)[:-1] + 0.00025
+    x, y = np.meshgrid(grid, grid)
+    inside = x + y < 0.65
+    b = np.stack([0.2 + x, 0.1 + y, np.maximum(0.7 - x - y, 1e-9)], axis=-1)
+    weight = inside * b[..., 0] * b[..., 1] ** 0.5
+    expected = (weight * (entropy(b) <= point)).sum() / weight.sum()
+    powers = Component(1.0, np.array([1.0, 0.5, 0.0]), np.ones(3), np.array(floors), 0, 0.5)
+    mixture = Mixture((powers,), 0.0, 0.0, tolerance=1e-5, most_draws=1 << 15)
+    assert mixture.cdf([point])[0] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("counts", "size", "alpha"),
+    [([1, 2], 5, 0.5), ([1, 2, 1], 4, 0.5), ([1, 2, 1], 3, 0.3), ([1], 20, 0.05), ([4, 1], 200, 0.1)],
+)
+def test_dirichlet_draws(counts: list[int], size: int, alpha: float) -> None:
+    parameters = np.full(size, alpha)
+    parameters[: len(counts)] += counts
+    n = 200_000 if size < 50 else 40_000
+    h = entropy(np.random.default_rng(1).dirichlet(parameters, n))
+    levels = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+    found = cdf(counts, [0.0] * len(counts), size, np.quantile(h, levels), alpha, tolerance=1e-4)
+    np.testing.assert_allclose(found, levels, atol=4 * 0.5 / np.sqrt(n))
+
+
+def test_weighted_draws_above_floors() -> None:
+    """The two-level model by importance: Dirichlet draws above the floors, weighted by b^(alpha - theta)."""
+    floors, size, alpha, theta = np.array([0.3, 0.1]), 6, 0.3, 0.6
+    rng = np.random.default_rng(2)
+    y = 0.6 * rng.dirichlet([theta, theta, *[alpha] * 4], 400_000)
+    b = y.copy()
+    b[:, :2] += floors
+    weight = (b[:, :2] ** (alpha - theta)).prod(axis=1)
+    h, points = entropy(b), [0.7, 0.9, 1.1, 1.3]
+    expected = [weight[h <= t].sum() / weight.sum() for t in points]
+    np.testing.assert_allclose(
+        two_level_cdf(floors, size, points, alpha, theta, tolerance=1e-4), expected, atol=4e-3
+    )
+
+
+CASES = [
+    ([0.3], 7, 0.05, 0.1),
+    ([0.3, 0.1], 2, 0.5, 0.5),
+    ([0.3, 0.1, 0.05], 3, 0.5, 0.5),
+    ([0.3, 0.1, 0.05], 4, 0.5, 0.5),
+    ([0.3, 0.1, 0.05], 30, 0.1, 1.0),
+    ([1e-300, 0.2], 10, 0.2, 0.3),
+    ([0.02, 0.01], 1000, 0.5, 10.0),
+    ([0.1, 0.0, 0.2], 12, 10.0, 30.0),
+    ([0.1] * 8, 20, 0.3, 3.0),
+]
+
+
+@pytest.mark.parametrize(("floors", "size", "alpha", "theta"), CASES)
+def test_moments_are_the_contours(floors: list[float], size: int, alpha: float, theta: float) -> None:
+    exact = two_level_moments(floors, [1] * len(floors), [size], alpha, theta)
+    sd = float(np.sqrt(exact.variance[0]))
+    c = component(floors, size, alpha, theta)
+    low, high = c.support()
+    law = Mixture((c,), float(exact.mean[0]), float(exact.variance[0]))
+    mean, variance = moments_of(
+        law.cdf, max(low, exact.mean[0] - 12 * sd), min(high, exact.mean[0] + 12 * sd)
+    )
+    assert law.exact
+    assert mean == pytest.approx(exact.mean[0], abs=3e-4 * sd + 3e-5)
+    assert variance == pytest.approx(exact.variance[0], rel=4e-3)
+
+
+def test_large_counts() -> None:
+    exact = moments([5000, 3000, 10], [0.2, 0.1, 0.0], [9])
+    sd = float(np.sqrt(exact.variance[0]))
+    points = exact.mean[0] + sd * np.array([-2.0, 0.0, 2.0])
+    found = cdf([5000, 3000, 10], [0.2, 0.1, 0.0], 9, points, tolerance=1e-3)
+    np.testing.assert_allclose(found, [0.0228, 0.5, 0.9772], atol=0.01)
+
+
+def test_full_floors() -> None:
+    """Hardly any room: a sharp distribution around the entropy of the floors."""
+    floors = [0.5, 0.5 - 1e-9]
+    exact = two_level_moments(floors, [1, 1], [10], 0.2, 0.3)
+    sd = float(np.sqrt(exact.variance[0]))
+    found = two_level_cdf(
+        floors, 10, exact.mean[0] + sd * np.array([-5.0, 0.0, 5.0]), 0.2, 0.3, tolerance=1e-3
+    )
+    assert found[0] < 0.05 < 0.3 < found[1] < 0.7 < 0.95 < found[2]
+    nothing_left = two_level_cdf([0.5, 0.5], 10, [0.693, 0.694], 0.2, 0.3, tolerance=1e-3)
+    np.testing.assert_allclose(nothing_left, [0.0, 1.0], atol=1e-6)
+
+
+def test_one_meaning_has_no_entropy() -> None:
+    np.testing.assert_array_equal(cdf([3], [0.2], 1, [-1.0, 0.0, 1.0]), [0.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(("meanings", "alpha"), [(3, 0.1), (8, 1.0), (50, 0.05), (1000, 0.5)])
+def test_symmetric_tables_keep_their_moments(meanings: int, alpha: float) -> None:
+    mean, second = dirichlet_moments([alpha] * meanings)
+    table = symmetric(meanings, alpha, 1024)
+    found = moments_of(table.cdf, table.low, table.high)
+    sd = np.sqrt(second - mean**2)
+    assert found[0] == pytest.approx(mean, abs=1e-3 * sd)
+    assert found[1] == pytest.approx(sd**2, rel=3e-3)
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.floats(0.0, 0.2), min_size=1, max_size=4),
+    st.integers(0, 30),
+    st.sampled_from([0.01, 0.1, 0.5, 2.0, 10.0]),
+    st.sampled_from([0.01, 0.3, 1.0, 30.0]),
+    st.randoms(),
+)
+def test_properties(floors: list[float], unseen: int, alpha: float, theta: float, random) -> None:
+    size = len(floors) + unseen
+    law = Mixture((component(floors, size, alpha, theta),), 0.0, 1.0, tolerance=1e-2)
+    points = np.linspace(-0.1, np.log(size) + 0.1, 15)
+    values = law.cdf(points)
+    assert values[0] == 0.0
+    assert values[-1] == 1.0
+    assert np.all(np.diff(values) >= -1e-12)
+    shuffled = list(floors)
+    random.shuffle(shuffled)
+    same = Mixture((component(shuffled, size, alpha, theta),), 0.0, 1.0, tolerance=1e-2)
+    np.testing.assert_allclose(same.cdf(points), values, atol=1e-12)
+    assert law.cdf([np.log(size)])[0] == 1.0
+
+
+def test_quantiles_invert_and_rise() -> None:
+    parts = tuple(component([0.3, 0.05], k, 0.2, 0.3, weight=1 / k) for k in (2, 3, 5, 10))
+    law = Mixture((*parts, component([0.35], 1, 0.2, 0.3, weight=0.1)), 0.0, 1.0)
+    levels = [0.1, 0.5, 0.9, 0.95]
+    quantiles = [law.quantile(level) for level in levels]
+    assert quantiles == sorted(quantiles)
+    np.testing.assert_allclose(law.cdf(quantiles), levels, atol=1e-5)
+    assert law.quantile(0.02) == 0.0  # within the mass of the one meaning
+    assert law.quantile(1.0) == pytest.approx(-0.3 * np.log(0.3) - 0.7 * np.log(0.7 / 9), abs=2e-3)
+
+
+def test_very_many_meanings_fall_back_and_say_so() -> None:
+    floors = [0.01] * 80
+    c = component(floors, 100, 0.5, 1.0)
+    exact = two_level_moments(floors, [1] * 80, [100], 0.5, 1.0)
+    law = Mixture((c,), float(exact.mean[0]), float(exact.variance[0]))
+    assert not law.exact
+    assert law.quantile(0.5) == pytest.approx(exact.mean[0], abs=np.sqrt(exact.variance[0]))
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match="size is 1 but 2 meanings"):
+        cdf([1, 1], [0.1, 0.1], 1, [0.5])
+    with pytest.raises(InputError, match="points"):
+        cdf([1], [0.1], 2, [float("nan")])
+    with pytest.raises(InputError, match="theta"):
+        two_level_cdf([0.1], 2, [0.5], theta=0.0)
+    with pytest.raises(InputError, match="level"):
+        Mixture((component([0.1], 2, 0.5, 1.0),), 0.0, 1.0).quantile(1.5)
+    with pytest.raises(InputError, match="weights"):
+        Mixture((), 0.0, 1.0).cdf([0.5])
+
+
+@pytest.mark.parametrize("size", [3, 4, 12])
+def test_numpy_and_compiled_forms_agree(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if splitting._distribution is None:
+        pytest.skip("the compiled form was not built")
+    c, points = component([0.3, 0.1, 0.02], size, 0.2, 0.3), np.linspace(0.5, 2.0, 7)
+    compiled = Mixture((c,), 0.0, 1.0).cdf(points)
+    for module in (splitting, law, symmetric_module):
+        monkeypatch.setattr(module, "_distribution", None)
+    symmetric.cache_clear()
+    plain = Mixture((c,), 0.0, 1.0).cdf(points)
+    symmetric.cache_clear()
+    np.testing.assert_allclose(plain, compiled, atol=1e-9)

@@ -1,0 +1,209 @@
+"""The exact moments: against an independent reference, their closed forms, their limits and their symmetries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.reference import one_seen, two_seen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import semtropy.entropy.contour as contour
+from semtropy.entropy import dirichlet_moments, mix, moments, moments_batch, two_level_moments
+from semtropy.errors import InputError, SemtropyError
+
+EXTREME = [
+    (1, 0.3, 0.5, 7),
+    (1, 1e-300, 0.01, 2),
+    (10_000, 0.2, 0.5, 5),
+    (3, 0.99, 0.1, 1000),
+    (1, 1 - 1e-12, 0.5, 3),
+    (50, 1e-9, 10.0, 20),
+]
+
+
+@pytest.mark.parametrize(("count", "floor", "alpha", "size"), EXTREME)
+def test_moments_agree_with_real_integrals(count: int, floor: float, alpha: float, size: int) -> None:
+    mean, variance, _ = one_seen(alpha + count - 1, 1, floor, alpha, size - 1)
+    found = moments([count], [floor], [size], alpha)
+    assert abs(float(found.mean[0] - mean)) < 1e-9
+    assert abs(float(found.variance[0] / variance - 1)) < 1e-7
+
+
+@pytest.mark.parametrize(("floors", "counts"), [((0.4, 0.55), (1, 100)), ((0.5, 0.5 - 1e-12), (1, 1))])
+def test_two_seen_meanings_and_none_else(floors: tuple[float, float], counts: tuple[int, int]) -> None:
+    mean, variance, log_z = two_seen((counts[0] - 0.5, counts[1] - 0.5), (1, 1), floors)
+    found = moments(counts, floors, [2])
+    assert abs(float(found.mean[0] - mean)) < 1e-9
+    assert abs(float(found.variance[0] / variance - 1)) < 1e-6
+    assert np.isfinite(found.log_evidence[0])
+    assert np.isfinite(float(log_z))
+
+
+@pytest.mark.parametrize(
+    ("floor", "alpha", "theta", "size"), [(0.3, 0.05, 0.1, 7), (1e-8, 0.02, 30, 100), (0.9, 2, 0.01, 3)]
+)
+def test_the_two_level_model_agrees_with_real_integrals(
+    floor: float, alpha: float, theta: float, size: int
+) -> None:
+    mean, variance, _ = one_seen(alpha - theta, theta, floor, alpha, size - 1)
+    found = two_level_moments([floor], [1], [size], alpha, theta)
+    assert abs(float(found.mean[0] - mean)) < 1e-9
+    assert abs(float(found.variance[0] / variance - 1)) < 1e-7
+
+
+def test_no_floors_is_appendix_a1() -> None:
+    for alpha, counts, size in [(0.5, [1], 7), (0.01, [3, 1], 5), (10.0, [10_000, 1, 2], 1000)]:
+        parameters = [alpha + c for c in counts] + [alpha] * (size - len(counts))
+        mean, second = dirichlet_moments(parameters)
+        found = moments(counts, [0.0] * len(counts), [size], alpha)
+        assert found.mean[0] == pytest.approx(mean, abs=1e-12)
+        assert found.variance[0] == pytest.approx(second - mean**2, abs=1e-12)
+
+
+def test_appendix_a1_against_draws() -> None:
+    rng = np.random.default_rng(0)
+    b = np.maximum(rng.dirichlet([0.5, 1.5, 3.0, 0.2], 200_000), 1e-300)
+    h = -(b * np.log(b)).sum(axis=1)
+    mean, second = dirichlet_moments([0.5, 1.5, 3.0, 0.2])
+    assert h.mean() == pytest.approx(mean, abs=4 * h.std() / 200_000**0.5)
+    assert h.var() == pytest.approx(second - mean**2, rel=0.02)
+
+
+cases = st.integers(1, 5).flatmap(
+    lambda m: st.tuples(
+        st.lists(st.integers(1, 50), min_size=m, max_size=m),
+        st.lists(st.floats(1e-6, 1.0), min_size=m, max_size=m),
+        st.floats(0.01, 0.99),
+        st.integers(0, 30),
+        st.floats(0.05, 5.0),
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases, st.randoms())
+def test_permuting_meanings_changes_nothing(case: tuple, random: object) -> None:
+    counts, shares, total, unseen, alpha = case
+    floors = np.array(shares) / sum(shares) * total
+    order = list(range(len(counts)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    size = len(counts) + max(unseen, 1)
+    one = moments(counts, floors, [size], alpha)
+    other = moments(np.array(counts)[order], floors[order], [size], alpha)
+    assert one.mean[0] == pytest.approx(other.mean[0], abs=2e-9)
+    assert one.variance[0] == pytest.approx(other.variance[0], rel=2e-7)
+    assert one.log_evidence[0] == pytest.approx(other.log_evidence[0], abs=1e-7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases)
+def test_moments_lie_where_entropies_can(case: tuple) -> None:
+    counts, shares, total, unseen, alpha = case
+    floors = np.array(shares) / sum(shares) * total
+    size = len(counts) + max(unseen, 1)
+    found = moments(counts, floors, [size], alpha)
+    top = np.log(size)
+    assert 0 <= found.mean[0] <= top
+    assert 0 < found.variance[0] <= found.mean[0] * (top - found.mean[0]) + 1e-9
+
+
+def test_floors_that_sum_to_one_leave_their_entropy() -> None:
+    shares = np.array([0.5, 0.3, 0.2])
+    exact = -(shares * np.log(shares)).sum()
+    gaps = [
+        abs(moments([1, 1, 1], shares * (1 - room), [3, 6]).mean - exact).max() for room in (1e-2, 1e-5, 1e-9)
+    ]
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] < 1e-7
+
+
+def test_one_meaning_has_no_entropy() -> None:
+    found = moments([3], [0.4], [1])
+    assert (found.mean[0], found.variance[0]) == (0, 0)
+    assert two_level_moments([0.4], [2], [1], theta=0.3).log_evidence[0] == pytest.approx(
+        2 * np.log(0.3) + (0.3 - 1) * np.log(0.6), abs=1e-9
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 5), st.floats(0, 1)), min_size=1, max_size=8))
+def test_law_of_total_variance(rows: list[tuple[float, float, float]]) -> None:
+    weights, means, variances = np.array(rows).T
+    mean, variance = mix(weights, means, variances)
+    share = weights / weights.sum()
+    second = (share * (variances + means**2)).sum()
+    assert variance == pytest.approx(second - mean**2, abs=1e-9)
+
+
+def test_a_batch_is_its_singles() -> None:
+    rng = np.random.default_rng(1)
+    counts, floors, sizes = [], [], []
+    for _ in range(40):
+        m = int(rng.integers(1, 6))
+        counts.append(rng.integers(1, 9, m))
+        floors.append(rng.dirichlet(np.ones(m)) * rng.uniform(0, 0.99))
+        sizes.append(np.arange(m, 9))
+    for i, found in enumerate(moments_batch(counts, floors, sizes)):
+        alone = moments(counts[i], floors[i], sizes[i])
+        np.testing.assert_allclose(found.mean, alone.mean, atol=1e-12)
+        np.testing.assert_allclose(found.log_evidence, alone.log_evidence, atol=1e-12)
+
+
+def test_the_kernel_and_numpy_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    if contour._kernel is None:
+        pytest.skip("the compiled kernel is not built on this machine")
+    asked = [
+        lambda: moments([2, 1], [0.3, 0.2], range(2, 8), 0.8),
+        lambda: moments([2, 1], [0.3, 0.0], range(2, 8), 0.8),
+        lambda: moments([2, 1], [0.0, 0.0], range(2, 8), 0.8),
+        lambda: moments([1], [0.3], range(1, 8), 0.1),
+        lambda: two_level_moments([0.3, 0.1], [2, 1], [2, 5, 50, 500], 0.05, 5.0),
+        lambda: two_level_moments([0.3, 0.1], [2, 1], [2, 5, 50], 0.05, 5.0, unpriced=[0, 2]),
+    ]
+    compiled = [ask() for ask in asked]
+    monkeypatch.setattr(contour, "_kernel", None)
+    for one, ask in zip(compiled, asked, strict=True):
+        other = ask()
+        np.testing.assert_allclose(one.mean, other.mean, atol=1e-9)
+        np.testing.assert_allclose(one.variance, other.variance, atol=1e-9)
+        np.testing.assert_allclose(one.log_evidence, other.log_evidence, atol=1e-8)
+
+
+def test_the_importance_sampler_comes_near() -> None:
+    drawn = moments(
+        [2, 1], [0.3, 0.2], [2, 4], 0.8, method="importance", rng=np.random.default_rng(0), draws=100_000
+    )
+    exact = moments([2, 1], [0.3, 0.2], [2, 4], 0.8)
+    np.testing.assert_allclose(drawn.mean, exact.mean, atol=0.01)
+    np.testing.assert_allclose(drawn.log_evidence, exact.log_evidence, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("counts", "floors", "sizes", "says"),
+    [
+        ([1, 1], [0.6, 0.6], [2], "sum to 1.2"),
+        ([-1], [0.1], [2], "counts"),
+        ([1.5], [0.1], [2], "whole"),
+        ([1, 1], [0.1, 0.1], [1], "at least"),
+        ([1], [float("nan")], [2], "finite"),
+        ([1], [0.1, 0.1], [2], "one a meaning"),
+        ([[1]], [0.1], [2], "shape"),
+        ([1], [-0.1], [2], "probability"),
+        ([], [], [2], "at least one"),
+        ([1], [0.1], [2.5], "whole"),
+        ([1], [0.1], [3, 2], "rise"),
+        (["a"], [0.1], [2], "numbers"),
+    ],
+)
+def test_impossible_input_is_told(counts: list, floors: list, sizes: list, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        moments(counts, floors, sizes)
+
+
+def test_rounding_above_one_is_clipped() -> None:
+    assert moments([1], [1 + 1e-8], [3]).mean[0] < 1e-5
+
+
+def test_the_importance_sampler_needs_a_generator() -> None:
+    with pytest.raises(SemtropyError, match="rng"):
+        moments([1], [0.1], [2], method="importance")

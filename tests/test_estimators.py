@@ -1,0 +1,205 @@
+"""One conformance suite for every entropy estimator, then what each one promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from semtropy import Evidence, Partition, Sample
+from semtropy.errors import InputError
+from semtropy.estimators import NAMES, PaperPrior, Prior, load_estimator
+from semtropy.nouns import Estimator
+
+ENTROPY = ("bayes", "bayes-paper", "histogram", "rescaled")
+DRAWS = [
+    Evidence(counts=(1,), floors=(0.3,)),
+    Evidence(counts=(1,), floors=(0.999,)),
+    Evidence(counts=(3, 1), floors=(0.5, 0.1)),
+    Evidence(counts=(1, 1, 1, 1, 1), floors=(0.1, 0.01, 1e-5, 1e-12, 0.2)),
+    Evidence(counts=(1,) * 12, floors=(0.01,) * 12),
+]
+
+
+def draws(*answers: tuple[str, float | None], tokens: list[tuple[int, ...]] | None = None) -> Evidence:
+    samples = [
+        Sample(text, logprob, tokens[i] if tokens else None) for i, (text, logprob) in enumerate(answers)
+    ]
+    return Evidence.gather(samples, Partition.of([sample.text for sample in samples]))
+
+
+@pytest.fixture(params=ENTROPY)
+def estimator(request: pytest.FixtureRequest) -> Estimator:
+    return load_estimator(request.param)
+
+
+def test_names_are_the_contract() -> None:
+    assert set(NAMES) == {*ENTROPY, "rescaled-length", "log-likelihood", "p-true"}
+
+
+def test_it_keeps_the_protocol(estimator: Estimator) -> None:
+    assert isinstance(estimator, Estimator)
+    assert estimator.name in NAMES
+
+
+@pytest.mark.parametrize("evidence", DRAWS)
+def test_beliefs_are_entropies(estimator: Estimator, evidence: Evidence) -> None:
+    belief = estimator(evidence)
+    assert belief.mean >= 0
+    assert np.isfinite(belief.mean)
+    if belief.variance is None:
+        assert belief.interval() is None
+        assert belief.probability_above(0.5) is None
+    else:
+        assert belief.variance >= 0
+        low, high = belief.interval(0.9) or (1.0, 0.0)
+        assert 0 <= low <= high
+        assert 0 <= (belief.probability_above(0.5) or 0.0) <= 1
+
+
+def test_a_batch_is_its_singles(estimator: Estimator) -> None:
+    together = estimator.batch(DRAWS)
+    for i, evidence in enumerate(DRAWS):
+        alone = estimator(evidence)
+        assert together.mean[i] == pytest.approx(alone.mean, abs=1e-5)
+        if together.variance is not None:
+            assert together.variance[i] == pytest.approx(alone.variance, abs=1e-5)
+
+
+def test_the_order_of_meanings_does_not_matter(estimator: Estimator) -> None:
+    one = estimator(Evidence(counts=(3, 1), floors=(0.5, 0.1)))
+    other = estimator(Evidence(counts=(1, 3), floors=(0.1, 0.5)))
+    assert one.mean == pytest.approx(other.mean, abs=1e-6)
+
+
+def test_scattered_answers_have_more_entropy_than_agreeing_ones(estimator: Estimator) -> None:
+    agreeing = estimator(Evidence(counts=(5,), floors=(0.9,)))
+    scattered = estimator(Evidence(counts=(1,) * 5, floors=(0.02,) * 5))
+    assert agreeing.mean < scattered.mean
+
+
+def test_an_unknown_name_lists_the_known() -> None:
+    with pytest.raises(InputError, match="histogram"):
+        load_estimator("magic")
+
+
+@pytest.mark.parametrize("name", ["bayes", "bayes-paper"])
+def test_the_belief_firms_up_as_floors_do(name: str) -> None:
+    variances = [load_estimator(name)(Evidence(counts=(1,), floors=(f,))).variance for f in (0.2, 0.9, 0.98)]
+    assert variances == sorted(variances, reverse=True)
+
+
+# ---- floors --------------------------------------------------------------------------------------------------
+
+
+def test_two_tokenisations_of_one_string_raise_the_floor() -> None:
+    evidence = draws(("113", -1.2), ("113", -3.0))
+    assert evidence.distinct == (2,)
+    assert evidence.floors[0] == pytest.approx(np.exp(-1.2) + np.exp(-3.0))
+    assert evidence.string_floors[0] == pytest.approx(np.exp(-1.2))
+    by_tokens = draws(("113", -1.2), ("113", -1.2), tokens=[(1, 2), (3,)])
+    assert by_tokens.distinct == (2,)
+
+
+def test_the_same_sequence_drawn_twice_does_not() -> None:
+    assert draws(("113", -1.2), ("113", -1.2)).floors == draws(("113", -1.2)).floors
+    bayes = load_estimator("bayes")
+    assert bayes(draws(("113", -1.2), ("113", -1.2))).mean == bayes(draws(("113", -1.2))).mean
+
+
+def test_a_sample_without_log_probability_adds_no_floor() -> None:
+    evidence = draws(("113", -1.2), ("113", None), ("7", None))
+    assert evidence.floors == pytest.approx((np.exp(-1.2), 0.0))
+    assert evidence.unpriced == (1, 1)
+    assert load_estimator("bayes")(evidence).mean > 0
+
+
+def test_a_cut_off_sample_adds_no_floor() -> None:
+    samples = [Sample("It is", -1.0, complete=False)]
+    assert Evidence.gather(samples, Partition((0,))).floors == (0.0,)
+
+
+def test_without_log_probabilities_bayes_counts() -> None:
+    belief = load_estimator("bayes")(Evidence(counts=(4, 1)))
+    assert any("counts" in note for note in belief.notes)
+    assert belief.mean < load_estimator("bayes")(Evidence(counts=(1, 1, 1, 1, 1))).mean
+
+
+def test_rounding_does_not_order_questions() -> None:
+    bayes = load_estimator("bayes")
+    means = {bayes(draws(("4", logprob))).mean for logprob in (0.0, -3e-8, 4e-8)}
+    assert len(means) == 1
+
+
+def test_more_meanings_than_any_in_training_is_no_special_case() -> None:
+    rows = [_row(i, 2) for i in range(6)]
+    belief = load_estimator("bayes", prior=Prior.fit(rows))(Evidence(counts=(1,) * 40, floors=(1e-3,) * 40))
+    assert belief.mean > np.log(20)
+
+
+# ---- priors --------------------------------------------------------------------------------------------------
+
+
+def _row(i: int, meanings: int) -> dict[str, object]:
+    samples = [
+        {"text": str(j % meanings), "logprob": float(np.log(0.9 / meanings)), "meaning": j % meanings}
+        for j in range(20)
+    ]
+    return {"id": str(i), "question": "?", "samples": samples}
+
+
+def test_a_default_prior_says_so() -> None:
+    belief = load_estimator("bayes")(DRAWS[0])
+    assert any("shipped" in note for note in belief.notes)
+    trained = load_estimator("bayes", prior=Prior.fit([_row(i, 1 + i % 3) for i in range(9)]))(DRAWS[0])
+    assert not any("shipped" in note for note in trained.notes)
+
+
+def test_fitting_moves_the_belief_the_right_way() -> None:
+    few = load_estimator("bayes", prior=Prior.fit([_row(i, 1) for i in range(12)]))
+    many = load_estimator("bayes", prior=Prior.fit([_row(i, 10) for i in range(12)]))
+    assert few(DRAWS[0]).mean < many(DRAWS[0]).mean
+
+
+def test_priors_round_trip(tmp_path: Path) -> None:
+    prior = Prior.fit([_row(i, 1 + i % 3) for i in range(9)])
+    prior.save(tmp_path / "prior.json")
+    back = Prior.load(tmp_path / "prior.json")
+    assert back.trained_on == 9
+    one, other = (load_estimator("bayes", prior=p)(DRAWS[2]).mean for p in (prior, back))
+    assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_a_wrong_prior_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "prior.json").write_text('{"kinds": []}')
+    with pytest.raises(InputError, match=r"prior\.json"):
+        Prior.load(tmp_path / "prior.json")
+    with pytest.raises(InputError, match="missing"):
+        Prior.load(tmp_path / "missing.json")
+
+
+def test_no_training_questions_is_the_default() -> None:
+    assert Prior.fit([]) == Prior.default()
+    assert PaperPrior.fit([]).trained_on == 0
+
+
+def test_the_papers_rule() -> None:
+    prior = PaperPrior.from_sizes([1, 2, 2, 9])
+    assert prior.weights == (0.25, 0.5, 0.0, 0.0, 0.0, 0.0, 0.25)
+    sizes, weights = prior.given(2)
+    assert sizes.tolist() == [2, 7]
+    assert weights.tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert prior.given(9)[0].tolist() == [9]
+
+
+def test_the_papers_draws_come_near_its_integrals() -> None:
+    rng = np.random.default_rng(0)
+    exact = load_estimator("bayes-paper", alpha=0.9)(DRAWS[2])
+    drawn = load_estimator("bayes-paper", alpha=0.9, method="importance", draws=50_000, rng=rng)(DRAWS[2])
+    assert drawn.mean == pytest.approx(exact.mean, abs=0.02)
+
+
+def test_a_training_question_without_meanings_is_told() -> None:
+    with pytest.raises(InputError, match="cluster"):
+        Prior.fit([{"id": "7", "samples": [{"text": "a"}]}])

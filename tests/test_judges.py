@@ -1,0 +1,269 @@
+"""One conformance suite for all judges, and what is particular to each."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from semtropy import Sample
+from semtropy.errors import InputError
+from semtropy.meaning import (
+    NAMES,
+    Cached,
+    Exact,
+    Normalised,
+    Numeric,
+    Scripted,
+    cluster,
+    load_judge,
+)
+from semtropy.meaning.llm import Llm, read_relation
+from semtropy.meaning.nli import read_labels
+from semtropy.meaning.store import Store
+
+BATCH = [
+    ("What is the capital of France?", "Paris", "Paris"),
+    ("What is the capital of France?", "Paris", "paris."),
+    ("How many?", "12", "twelve"),
+    ("How many?", "12", "13"),
+    ("What is the capital of France?", "Paris", "Rome"),
+]
+
+
+class Parrot:
+    """A model that gives scripted replies, one a draw."""
+
+    name = "parrot"
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+        self.prompts: list[str] = []
+
+    def sample(
+        self, prompt: str, n: int, *, temperature: float = 1.0, rng: np.random.Generator | None = None
+    ) -> list[Sample]:
+        self.prompts.append(prompt)
+        return [Sample(self.replies.pop(0)) for _ in range(n)]
+
+
+def entailing_model() -> Parrot:
+    return Parrot(*["entailment"] * 200)
+
+
+JUDGES = {
+    "exact": Exact,
+    "normalised": Normalised,
+    "numeric": Numeric,
+    "scripted": lambda: Scripted(lambda q, a, b: float(a.casefold().strip(".") == b.casefold().strip("."))),
+    "cached": lambda: Cached(Normalised()),
+    "llm": lambda: Llm(entailing_model()),
+    "builtin": lambda: load_judge("builtin"),
+}
+
+
+class TestConformance:
+    @pytest.fixture(params=sorted(JUDGES))
+    def judge(self, request: pytest.FixtureRequest) -> object:
+        return JUDGES[request.param]()
+
+    def test_a_probability_a_triple(self, judge: Exact) -> None:
+        values = judge.entails(BATCH)
+        assert values.shape == (len(BATCH),)
+        assert values.dtype == np.float64
+        assert ((values >= 0) & (values <= 1)).all()
+
+    def test_an_answer_entails_itself(self, judge: Exact) -> None:
+        assert judge.entails(BATCH[:1])[0] >= 0.5
+
+    def test_no_triples_no_values(self, judge: Exact) -> None:
+        assert judge.entails([]).shape == (0,)
+
+    def test_the_batch_does_not_change_a_value(self, judge: Exact) -> None:
+        together = judge.entails(BATCH)
+        apart = [judge.entails([triple])[0] for triple in BATCH]
+        assert together.tolist() == apart
+
+    def test_a_name_for_caches(self, judge: Exact) -> None:
+        assert judge.name
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["exact", "normalised", "numeric", "builtin", None])
+    def test_load_by_name(self, name: str | None) -> None:
+        assert load_judge(name).entails(BATCH[:1])[0] == 1.0
+
+    @pytest.mark.parametrize("name", ["deberta", "nli:", "llm:", ""])
+    def test_unknown_names_the_known(self, name: str) -> None:
+        with pytest.raises(InputError, match="choose one of builtin, exact"):
+            load_judge(name)
+
+    def test_an_unknown_model_is_named(self) -> None:
+        with pytest.raises(InputError, match="judge llm:gpt-4: no model is called"):
+            load_judge("llm:gpt-4")
+
+    def test_the_list_is_complete(self) -> None:
+        assert {name.partition(":")[0] for name in NAMES} == {
+            "builtin",
+            "exact",
+            "normalised",
+            "numeric",
+            "nli",
+            "llm",
+        }
+
+
+class TestCached:
+    def test_each_triple_reaches_the_judge_once(self) -> None:
+        inner = Scripted({("a", "b"): 0.7}, default=0.0)
+        judge = Cached(inner)
+        for _ in range(3):
+            assert judge.entails([("q", "a", "b"), ("q", "b", "a"), ("q", "a", "b")]).tolist() == [
+                0.7,
+                0.0,
+                0.7,
+            ]
+        assert (len(inner.asked), judge.asked, judge.judged, judge.hits) == (2, 9, 2, 7)
+
+    def test_the_question_is_part_of_the_key(self) -> None:
+        judge = Cached(Scripted(lambda q, a, b: float(q == "one")))
+        assert judge.entails([("one", "a", "b"), ("two", "a", "b")]).tolist() == [1.0, 0.0]
+
+    def test_memory_is_bounded(self) -> None:
+        judge = Cached(Scripted(lambda q, a, b: 0.0), capacity=3)
+        judge.entails([("q", str(n), "b") for n in range(10)])
+        judge.entails([("q", "9", "b"), ("q", "0", "b")])
+        assert judge.judged == 11
+
+    def test_the_file_is_shared_between_judges_of_one_name_only(self, tmp_path: Path) -> None:
+        path = tmp_path / "deep" / "judgements.sqlite"
+        one = Cached(Scripted({("a", "b"): 0.25}), path=path)
+        assert one.entails([("q", "a", "b")]).tolist() == [0.25]
+        other = Cached(Scripted({}), path=path)
+        assert other.entails([("q", "a", "b")]).tolist() == [0.25]
+        assert other.judged == 0
+        exact = Cached(Exact(), path=path)
+        assert exact.entails([("q", "a", "b")]).tolist() == [0.0]
+        for judge in (one, other, exact):
+            judge.close()
+
+    def test_the_file_is_bounded_oldest_out_first(self, tmp_path: Path) -> None:
+        store = Store(tmp_path / "j.sqlite", rows=5)
+        for n in range(12):
+            store.put([(bytes([n]) * 16, (n / 100,))])
+        assert len(store) == 5
+        assert set(store.get([bytes([n]) * 16 for n in range(12)])) == {bytes([n]) * 16 for n in range(7, 12)}
+        store.close()
+
+    def test_no_text_is_on_the_disk(self, tmp_path: Path) -> None:
+        judge = Cached(Scripted({}, default=0.0), path=tmp_path / "j.sqlite")
+        judge.entails([("a very secret question", "secret answer", "other")])
+        judge.close()
+        assert all(b"secret" not in file.read_bytes() for file in tmp_path.iterdir())
+
+    def test_a_file_that_is_no_cache(self, tmp_path: Path) -> None:
+        path = tmp_path / "notes.txt"
+        path.write_text("not a database at all, but long enough to be read as one" * 20)
+        with pytest.raises(InputError, match=r"notes\.txt: no cache of judgements"):
+            Cached(Exact(), path=path)
+
+    def test_processes_share_the_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "j.sqlite"
+        context = multiprocessing.get_context("spawn")
+        workers = [context.Process(target=_fill, args=(str(path), n)) for n in range(3)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+            assert worker.exitcode == 0
+        store = Store(path)
+        assert len(store) == 120  # 40 of its own each, and nothing lost
+        store.close()
+
+
+def _fill(path: str, worker: int) -> None:
+    judge = Cached(Exact(), path=path)
+    for n in range(40):
+        judge.entails([("q", f"{worker}-{n}", "b")])
+    judge.close()
+
+
+class TestLlm:
+    def test_reads_the_relation(self) -> None:
+        judge = Llm(Parrot("Entailment.", "contradiction", "It is neutral"))
+        assert judge.relations([("q", "a", "b")] * 3).tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+
+    def test_the_prompt_has_question_and_answers_in_order(self) -> None:
+        model = Parrot("entailment")
+        Llm(model).entails([("Which city?", "Paris, France", "Paris")])
+        prompt = model.prompts[0]
+        assert prompt.index("Which city?") < prompt.index("Paris, France") < prompt.rindex("Paris")
+
+    def test_an_unread_reply_is_asked_again_then_neutral_and_counted(self) -> None:
+        judge = Llm(Parrot("hm", "well", "entailment", "no", "no", "no"), retries=2)
+        assert judge.entails([("q", "a", "b"), ("q", "b", "a")]).tolist() == [1.0, 0.0]
+        assert judge.unread == 1
+
+    def test_votes(self) -> None:
+        judge = Llm(Parrot("entailment", "neutral", "entailment", "entailment"), votes=4)
+        assert judge.entails([("q", "a", "b")]).tolist() == [0.75]
+
+    @pytest.mark.parametrize(
+        ("reply", "relation"),
+        [
+            ("not entailment", 1),
+            ("does not entail", 1),
+            ("non-entailment", 1),
+            ("ENTAILS", 0),
+            ("contradicts it", 2),
+        ],
+    )
+    def test_negated_words(self, reply: str, relation: int) -> None:
+        assert read_relation(reply) == relation
+
+    def test_drives_a_partition(self) -> None:
+        assert cluster("q", ["a", "b"], Llm(entailing_model())) == [0, 0]
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        ("id2label", "entailment", "three"),
+        [
+            ({0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}, 2, True),
+            ({0: "entailment", 1: "neutral", 2: "contradiction"}, 0, True),
+            ({"0": "not_entailment", "1": "entailment"}, 1, False),
+            ({"1": "not_entailment", "0": "entailment"}, 0, False),
+        ],
+    )
+    def test_read_from_the_config(self, id2label: dict[int | str, str], entailment: int, three: bool) -> None:
+        labels = read_labels(id2label)
+        assert labels.entailment == entailment
+        assert (labels.columns is not None) is three
+
+    def test_never_assumed(self) -> None:
+        with pytest.raises(InputError, match="id2label"):
+            read_labels({0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"})
+
+    def test_an_onnx_folder_without_a_config(self, tmp_path: Path) -> None:
+        (tmp_path / "model.onnx").write_bytes(b"")
+        with pytest.raises(InputError, match=r"config\.json: no such file"):
+            load_judge(f"nli:{tmp_path}")
+
+    def test_the_shipped_weights_as_an_onnx_checkpoint(self, tmp_path: Path) -> None:
+        from semtropy.meaning.builtin import FOLDER
+
+        (tmp_path / "model.onnx").symlink_to(FOLDER / "judge.onnx")
+        (tmp_path / "tokenizer.json").symlink_to(FOLDER / "tokenizer.json")
+        config = {"id2label": {"0": "entailment", "1": "neutral", "2": "contradiction"}}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        judge = load_judge(f"nli:{tmp_path}")
+        values = judge.entails(
+            [("", "A man is sleeping.", "A person is asleep."), ("", "A man sleeps.", "A dog eats.")]
+        )
+        assert values[0] > 0.5 > values[1]
+        relations = judge.relations([("", "A man sleeps.", "Nobody sleeps.")])
+        assert relations.shape == (1, 3)
+        assert relations.sum() == pytest.approx(1)

@@ -1,0 +1,141 @@
+"""The judge that ships: what it must get right, and that nothing it is given can be lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from semtropy.meaning import cluster, load_judge
+from semtropy.meaning.builtin import Builtin
+from semtropy.meaning.shorten import pieces, shorten
+
+PROBE = Path(__file__).parents[1] / "training" / "probe.jsonl"
+CAPITAL = "What is the capital of France?"
+
+
+@pytest.fixture(scope="module")
+def judge() -> Builtin:
+    return Builtin()
+
+
+class TestAnswers:
+    def test_a_city_does_not_swallow_paris(self, judge: Builtin) -> None:
+        assert len(set(cluster(CAPITAL, ["Paris", "a city", "It is a city."], judge)[:2])) == 2
+
+    @pytest.mark.parametrize(
+        "question", ["Who was the first president of the United States?" + " Think hard." * 900]
+    )
+    def test_a_long_question_does_not_merge_different_answers(self, judge: Builtin, question: str) -> None:
+        assert len(question) > 10_000
+        texts = ["George Washington", "Thomas Jefferson", "Abraham Lincoln", "Washington"]
+        assert cluster(question, texts, judge)[:3] == [0, 1, 2]
+
+    @pytest.mark.parametrize(
+        "texts",
+        [
+            ["Paris", "The capital of France is Paris.", "It's Paris."],
+            ["I don't know.", "I have no idea.", "Sorry, I'm not sure."],
+            ["carbon dioxide", "CO2"],
+            ["UN", "United Nations"],
+            ["5 km", "5000 metres", "five kilometres"],
+        ],
+    )
+    def test_one_meaning(self, judge: Builtin, texts: list[str]) -> None:
+        assert len(set(cluster("What is it?", texts, judge))) == 1
+
+    @pytest.mark.parametrize(
+        "texts",
+        [
+            ["It is Paris.", "It is not Paris."],
+            ["Paris", "I don't know."],
+            ["Brazil won the final.", "Brazil lost the final."],
+            ["12 days", "13 days"],
+            ["Yes", "No"],
+            ["5 km", "5 miles"],
+        ],
+    )
+    def test_two_meanings(self, judge: Builtin, texts: list[str]) -> None:
+        assert len(set(cluster("What is it?", texts, judge))) == 2
+
+    def test_the_probe(self, judge: Builtin) -> None:
+        rows = [json.loads(line) for line in PROBE.read_text("utf-8").splitlines()]
+        assert len(rows) >= 200
+        values = judge.entails([(row["question"], row["a"], row["b"]) for row in rows])
+        yes = np.array([bool(row["entails"]) for row in rows])
+        wins = (values[yes][:, None] > values[~yes]) + 0.5 * (values[yes][:, None] == values[~yes])
+        assert wins.mean() >= 0.92
+
+    def test_any_script(self, judge: Builtin) -> None:
+        texts = ["東京", "Токио", "طوكيو", "🗼", "\u200b", "\ud800", "a\x00b"]
+        values = judge.entails([("首都は？", a, b) for a in texts for b in texts])
+        assert np.isfinite(values).all()
+
+    def test_what_the_vocabulary_lacks_is_not_all_one(self, judge: Builtin) -> None:
+        assert cluster("Which sign?", ["🗼", "🗿", "🗼"], judge) == [0, 1, 0]
+
+    def test_accents_are_spelling(self, judge: Builtin) -> None:
+        assert cluster("Who wrote it?", ["Charlotte Brontë", "Charlotte Bronte"], judge) == [0, 0]
+
+
+class TestDeterminism:
+    TRIPLES = (
+        ("Who wrote it?", "Mark Twain", "Samuel Clemens"),
+        ("Who wrote it?", "It was written by Mark Twain in 1884, long after the war had ended.", "Twain"),
+        ("", "a dog", "an animal"),
+    )
+
+    def test_a_value_does_not_depend_on_its_company(self, judge: Builtin) -> None:
+        alone = [float(judge.entails([triple])[0]) for triple in self.TRIPLES]
+        assert judge.entails(self.TRIPLES * 5).tolist() == alone * 5
+        assert judge.entails(self.TRIPLES[::-1]).tolist() == alone[::-1]
+
+    def test_a_value_does_not_depend_on_the_threads(self, judge: Builtin) -> None:
+        assert Builtin(threads=1).entails(self.TRIPLES).tolist() == judge.entails(self.TRIPLES).tolist()
+
+    def test_relations_add_up_and_begin_with_entailment(self, judge: Builtin) -> None:
+        relations = judge.relations(self.TRIPLES)
+        assert relations.sum(axis=1) == pytest.approx(1)
+        assert relations[:, 0].tolist() == judge.entails(self.TRIPLES).tolist()
+
+    def test_relaxed_mode_works_with_it(self, judge: Builtin) -> None:
+        assert len(set(cluster("What animal is it?", ["a dog", "a cat"], judge, mode="relaxed"))) == 2
+
+
+class TestLength:
+    def test_answers_are_never_cut(self, judge: Builtin) -> None:
+        filler = "It was a long and rainy day in the old town by the river. " * 60
+        one, other = filler + "The winner was Brazil.", filler + "The winner was Italy."
+        grid = judge._pairs("Who won?", one, other)
+        assert sum(len(row) for row in grid) > 1
+        for place, text in ((0, one), (1, other)):
+            seen = " ".join(dict.fromkeys(pair[place] for row in grid for pair in row))
+            assert seen.replace(" ", "") == text.replace(" ", "")
+
+    def test_long_questions_lose_their_middle(self, judge: Builtin) -> None:
+        [[(first, second)]] = judge._pairs("begin " + "middle " * 5000 + "end?", "Paris", "Rome")
+        assert first.startswith("begin middle")
+        assert first.endswith("end? Paris")
+        assert "…" in first
+        assert len(first) < 400
+        assert second == "Rome"
+
+    def test_shorten_keeps_what_fits(self) -> None:
+        def words(text: str) -> list[tuple[int, int]]:
+            places, at = [], 0
+            for word in text.split(" "):
+                places.append((at, at + len(word)))
+                at += len(word) + 1
+            return places
+
+        text = " ".join(str(n) for n in range(50))
+        for room in range(60):
+            assert len(words(shorten(text, words, room).replace(" …", ""))) <= max(room, 1)
+        assert " ".join(pieces(text, words, 7)) == text
+
+
+def test_the_default_is_the_one_that_ships() -> None:
+    assert load_judge().name == Builtin().name
+    assert load_judge().name.startswith("builtin-1-")

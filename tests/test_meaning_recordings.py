@@ -1,0 +1,157 @@
+"""`semtropy cluster` and `semtropy meanings`: whole recordings, resumed, reported, shown."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from semtropy.cli import main
+from semtropy.errors import InputError
+from semtropy.meaning import Exact, Numeric, Scripted, Task, cluster_many
+from semtropy.meaning.recordings import cluster_recording
+from semtropy.recording import read_recording, write_recording
+
+ROWS = [
+    {
+        "id": "1",
+        "question": "Capital of France?",
+        "samples": [{"text": t} for t in ("Paris", "paris.", "Rome")],
+    },
+    {
+        "id": "2",
+        "question": "6 + 6?",
+        "samples": [{"text": t} for t in ("12", "twelve", "13")],
+        "note": "kept",
+    },
+    {
+        "id": "3",
+        "question": "Sky?",
+        "samples": [{"text": "blue", "meaning": 4}, {"text": "red", "meaning": 4}],
+    },
+]
+HEADER = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    path = tmp_path / "in.jsonl"
+    write_recording(path, HEADER, ROWS)
+    return path
+
+
+class TestCluster:
+    def test_fills_what_is_missing_and_keeps_the_rest(self, recording: Path, tmp_path: Path) -> None:
+        report = cluster_recording(recording, tmp_path / "out.jsonl", Exact())
+        made = read_recording(tmp_path / "out.jsonl")
+        assert [row.meanings for row in made] == [(0, 0, 1), (0, 0, 1), (4, 4)]
+        assert made.rows[1]["note"] == "kept"
+        assert made.header["meanings_by"] == {"judge": "exact", "mode": "strict"}
+        assert (report.questions, report.kept, report.resumed, report.meanings) == (3, 1, 0, 4)
+        assert (report.tally.samples, report.tally.pairs) == (6, 2)
+
+    def test_all_groups_anew(self, recording: Path, tmp_path: Path) -> None:
+        cluster_recording(recording, tmp_path / "out.jsonl.gz", Exact(), every=True)
+        assert [row.meanings for row in read_recording(tmp_path / "out.jsonl.gz")][2] == (0, 1)
+
+    def test_goes_on_where_it_stopped(self, recording: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.jsonl"
+
+        def fails_at_numbers(question: str, a: str, b: str) -> float:
+            if "6" in question:
+                raise RuntimeError("power cut")
+            return 0.0
+
+        with pytest.raises(RuntimeError):
+            cluster_recording(recording, out, Scripted(fails_at_numbers), window=1)
+        assert not out.exists()
+        judge = Scripted(lambda q, a, b: 0.0)
+        report = cluster_recording(recording, out, judge, window=1)
+        assert report.resumed == 1
+        assert {question for question, _, _ in judge.asked} == {"6 + 6?"}
+        assert [row.meanings for row in read_recording(out)][:2] == [(0, 0, 1), (0, 0, 1)]
+        assert [path.name for path in tmp_path.iterdir() if "clustering" in path.name] == []
+
+    def test_another_judge_or_input_starts_over(self, recording: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.jsonl"
+        journal = tmp_path / ".out.jsonl.clustering"
+        journal.write_text(json.dumps({"judge": "another"}) + "\n" + json.dumps(["1", [0, 1, 2]]) + "\n")
+        assert cluster_recording(recording, out, Exact()).resumed == 0
+        assert read_recording(out).rows[0].meanings == (0, 0, 1)
+
+    def test_a_line_cut_short_is_done_again(self, recording: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.jsonl"
+        with pytest.raises(ZeroDivisionError):
+            cluster_recording(
+                recording, out, Scripted(lambda q, a, b: 0.0 if "Cap" in q else 1 / 0), window=1
+            )
+        journal = tmp_path / ".out.jsonl.clustering"
+        journal.write_text(journal.read_text()[:-4])
+        assert cluster_recording(recording, out, Scripted(lambda q, a, b: 0.0)).resumed == 0
+
+    def test_not_onto_itself(self, recording: Path) -> None:
+        with pytest.raises(InputError, match="the output is the input"):
+            cluster_recording(recording, recording, Exact())
+
+    def test_the_command_reports(
+        self, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        out, cache = tmp_path / "out.jsonl", tmp_path / "judgements.sqlite"
+        for hits in (0, 2):
+            assert main(["cluster", str(recording), str(out), "--cache", str(cache)]) == 0
+            printed = capsys.readouterr().out
+            assert "judged pairs      2" in printed
+            assert f"judgements        2, {hits} from the cache" in printed
+
+    def test_a_bad_name_is_one_line(
+        self, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["cluster", str(recording), str(tmp_path / "out.jsonl"), "--judge", "nobody"]) == 1
+        assert "no judge is called 'nobody'" in capsys.readouterr().err
+
+
+class TestMeanings:
+    def test_shows_the_groups(self, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["meanings", str(recording), "--judge", "exact"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "1  Capital of France?"
+        assert lines[1].split() == ["█" * 13, "67%", "2", "Paris"]
+        assert lines[2].strip() == "paris."
+        assert lines[3].split() == ["█" * 7, "33%", "1", "Rome"]
+
+    def test_one_question_with_its_own_meanings(
+        self, recording: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["meanings", str(recording), "--id", "3"]) == 0
+        assert "100%  2  blue" in capsys.readouterr().out
+
+    def test_an_unknown_id_is_an_error(self, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["meanings", str(recording), "--id", "99"]) == 1
+        assert "only 0 of the 1 ids" in capsys.readouterr().err
+
+
+class TestRealAnswers:
+    @pytest.mark.parametrize("name", ["Llama-2-7b-chat--squad", "Llama-3.2-3B-Instruct--nq"])
+    def test_few_pairs_and_the_same_partition(self, shared_data: Path, name: str) -> None:
+        """At most 40% of the judgements of the Nature paper's procedure; the judge here is transitive."""
+        from benchmarks.meaning import compare
+
+        tally, theirs, same = compare(shared_data / "texts" / f"{name}.jsonl.gz", Numeric(), 300)
+        assert tally.judgements <= 0.4 * 2 * theirs
+        assert same == 300
+
+    def test_numbers_group_as_the_recordings_own_meanings(self, shared_data: Path) -> None:
+        """SVAMP: the grouping of numbers agrees with that of a large NLI model on nearly every pair."""
+        path = shared_data / "recordings" / "Llama-2-7b-chat--svamp.jsonl.gz"
+        with gzip.open(path, "rt") as file:
+            rows = [json.loads(line) for line in file][1:61]
+        tasks = [Task(row["question"], [s["text"] for s in row["samples"]]) for row in rows]
+        agree = []
+        for row, grouped in zip(rows, cluster_many(tasks, "numeric"), strict=True):
+            theirs = np.array([sample["meaning"] for sample in row["samples"]])
+            ours = np.array(grouped.meanings)
+            agree.append(((theirs[:, None] == theirs) == (ours[:, None] == ours)).mean())
+        assert np.mean(agree) > 0.97

@@ -1,0 +1,56 @@
+"""The recording that ships: whole, small, made as it says, and enough to show the point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tools.make_recording import GENERATE, LARGEST, TARGET
+
+from semtropy.cli import main
+from semtropy.recording import Recording, read_recording
+from semtropy.study.evaluate import ESTIMATORS, evaluate
+from semtropy.study.example import example_recording
+
+
+@pytest.fixture(scope="module")
+def recording() -> Recording:
+    return read_recording(example_recording())
+
+
+def test_it_is_the_one_the_tool_makes() -> None:
+    assert example_recording().resolve() == TARGET
+    assert TARGET.stat().st_size < LARGEST
+
+
+def test_it_has_every_column(recording: Recording) -> None:
+    asked = int(GENERATE[GENERATE.index("--limit") + 1])
+    assert len(recording) == asked
+    assert recording.header.prices
+    for row in recording:
+        assert len(row.samples) == 100
+        assert row.clustered
+        assert row.answer is not None
+        assert row.answer.correct is not None
+        assert row.answer.logprob is not None
+        assert row.p_true is not None
+        assert all(sample.token_logprobs for sample in row.samples)
+        floors = row.evidence().floors
+        assert 0 < sum(floors) <= 1 + 1e-6
+
+
+def test_it_tells_made_up_answers_from_known_ones(recording: Recording) -> None:
+    results = evaluate([recording], folds=5, estimators=["histogram", "length"], budgets=[10], bootstrap=0)
+    entropy, length = results.cells
+    assert 10 < results.tested[0].wrong < len(recording) - 10
+    assert entropy.auroc > 0.65
+    assert entropy.auroc > length.auroc
+
+
+def test_every_estimator_runs_on_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["evaluate", str(example_recording()), "--folds", "3", "--seeds", "2", "--budgets", "1-10"]
+    assert main([*command, "--processes", "1", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "dropped" not in said.err
+    for name in ESTIMATORS:
+        assert name in said.out

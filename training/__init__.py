@@ -1,0 +1,1 @@
+"""Makes the built-in judge: data, training, export, quantisation, calibration, evaluation. See README.md."""

