@@ -125,7 +125,10 @@ async def load(address: str, pid: int, *, clients: int, seconds: float) -> dict[
 
 async def asked(client: httpx.AsyncClient, address: str, prompt: str, *, stream: bool) -> str:
     """Ask once; what came of it in a word, "mixed up" being the worst of them."""
-    reply = await client.post(f"{address}/v1/chat/completions", json=body(prompt, stream=stream))
+    try:
+        reply = await client.post(f"{address}/v1/chat/completions", json=body(prompt, stream=stream))
+    except httpx.TransportError as error:
+        return f"lost: {error!r}"
     if reply.status_code != 200:
         return str(reply.status_code)
     right = f"the answer to {prompt} is this"
@@ -168,6 +171,7 @@ def fair(found: dict[str, Any]) -> list[str]:
     outcome, counts = found["outcome"], found["counted"]
     if outcome.get("mixed up"):
         wrong.append(f"{outcome['mixed up']} replies went to the wrong client")
+    wrong += [f"{count} requests {kind}" for kind, count in outcome.items() if kind.startswith("lost")]
     if sum(outcome.values()) != sum(counts.values()):
         wrong.append(f"{sum(outcome.values())} requests were made, {sum(counts.values())} counted")
     wrong += [

@@ -253,3 +253,23 @@ def test_the_built_in_model_answers_without_an_upstream() -> None:
         assert chunks[-1].semtropy["flagged"] is True
         assert client(url).completions.create(model="any", prompt=STEADY).semtropy["flagged"] is False
         assert [model.id for model in client(url).models.list()] == ["scripted"]
+
+
+def test_a_real_llama_cpp_server(llama_url: str) -> None:
+    """Token for token what llama.cpp's own server says to the same client, plain and streaming."""
+    asked: dict[str, Any] = {"max_tokens": 12, "extra_body": {"cache_prompt": False}}
+    to_it = openai.OpenAI(base_url=llama_url, api_key="none", max_retries=0)
+    with gateway(llama_url, max_samples=2) as url:
+        direct = ask(to_it, STEADY, **asked)
+        through = ask(client(url), STEADY, **asked)
+        assert through.choices[0].message.content == direct.choices[0].message.content
+        assert through.usage.completion_tokens == direct.usage.completion_tokens
+        assert 1 <= through.semtropy["samples"] <= 2
+        pieces = [
+            chunk.choices[0].delta.content
+            for chunk in ask(to_it, STEADY, stream=True, **asked)
+            if chunk.choices
+        ]
+        chunks = list(ask(client(url), STEADY, stream=True, **asked))
+        assert [chunk.choices[0].delta.content for chunk in chunks if chunk.choices] == pieces
+        assert chunks[-1].semtropy["answer"] == "".join(piece or "" for piece in pieces).strip()

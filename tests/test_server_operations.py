@@ -47,6 +47,12 @@ def url() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with httpx.Client() as open_one:
+        yield open_one
+
+
 def counters(url: str) -> dict[str, float]:
     """The samples of /metrics by their whole name, labels and all."""
     lines = httpx.get(f"{url}/metrics").text.splitlines()
@@ -152,13 +158,10 @@ def test_an_endless_body_is_cut_off(url: str) -> None:
     ),
     max_leaves=8,
 ).map(lambda value: json.dumps(value).encode()))  # fmt: skip
-def test_a_fuzzed_body_is_never_a_failure(url: str, body: bytes) -> None:
+def test_a_fuzzed_body_is_never_a_failure(url: str, client: Any, body: bytes) -> None:
     for path in ("/v1/chat/completions", "/v1/completions", "/v1/check", "/api/replay"):
-        reply = CLIENT.post(f"{url}{path}", content=body, headers={"Content-Type": "application/json"})
+        reply = client.post(f"{url}{path}", content=body, headers={"Content-Type": "application/json"})
         assert reply.status_code < 500
-
-
-CLIENT = httpx.Client()
 
 
 # Keys

@@ -60,9 +60,9 @@ def take(browser: Browser, address: str, recording: Path | None) -> None:
     page.screenshot(path=IMAGES / "page-light.png", full_page=True)
     if recording is not None:
         page.locator("#recording").set_input_files(recording)
-        page.locator("#study-chart svg").wait_for(timeout=300_000)
+        page.locator("#study-chart svg").wait_for(timeout=120_000)
         page.locator("#study").screenshot(path=IMAGES / "page-study.png")
-    page = browser.new_page(viewport={"width": 1040, "height": 760}, color_scheme="dark")
+    page = browser.new_page(viewport={"width": 1040, "height": 1060}, color_scheme="dark")
     page.goto(address)
     check(page, KNOWN)
     page.screenshot(path=IMAGES / "page-dark.png")

@@ -62,7 +62,7 @@ async def _told(state: State, order: Order, facts: dict[str, Any]) -> AsyncItera
         yield event(body(problem_of(error)), "error")
         return
     assert last is not None
-    verdict = state.desk.conclude(last, order)
+    verdict = await state.desk.conclude(last, order)
     facts |= {"flagged": verdict.flagged, "samples": verdict.samples}
     yield event(
         verdict.to_dict()
@@ -80,7 +80,7 @@ async def replay(asked: ReplayRequest, request: Request) -> Response:
     _fits(asked.prompt, state)
     terms = state.kit.terms(asked)
     steps = await asyncio.to_thread(replayed, asked.prompt, asked.answer, asked.samples, terms)
-    verdict = conclude(steps[-1], terms)
+    verdict = await asyncio.to_thread(conclude, steps[-1], terms)
     last = await asyncio.to_thread(step_as_data, steps[-1], terms)
     told = verdict.to_dict() | {"sentence": verdict.headline(), "explanation": verdict.explain()}
     return JSONResponse({"terms": described(terms), "step": last, "verdict": told})

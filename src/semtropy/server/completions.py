@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from .exchange import Reply, read_request
+from .failures import Problem
 from .guard import FACTS, bearer
 from .options import Choices
 from .relay import Relay
@@ -82,7 +83,8 @@ async def _complete(request: Request, kind: Any) -> Response:
         )  # a choice that cannot be kept is told before anything is sent
         state.kit.terms(incoming.choices)
     start = time.perf_counter()
-    reply = await _unless_gone(request, state.backend.open(incoming, request.headers))
+    opening = state.backend.open(incoming, request.headers)
+    reply = await (opening if incoming.streaming else _unless_gone(request, opening))
     state.metrics.seconds.labels("first_byte").observe(time.perf_counter() - start)
     request.scope[FACTS] |= {"mode": mode, "stream": incoming.streaming}
     if reply.status != 200 or mode == "off":
@@ -110,7 +112,7 @@ async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
     try:
         await asyncio.wait({doing, watching}, return_when=asyncio.FIRST_COMPLETED)
         if not doing.done():
-            raise asyncio.CancelledError
+            raise Problem(499, "the client went away")
         return doing.result()
     finally:
         watching.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import secrets
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ..check import Checker
 from ..errors import SemtropyError
 from ..inquiry import Step, Terms, conclude
-from ..nouns import Sample
 from .failures import kind_of
 from .logs import log
 from .runs import Run, Runs
@@ -78,13 +78,14 @@ class Desk:
         except Exception as error:
             self.failed(error)
             raise
-        return self.conclude(step, order, answer)
+        return await self.conclude(step, order, answer)
 
-    def conclude(self, step: Step, order: Order, answer: str | None = None) -> Verdict:
+    async def conclude(self, step: Step, order: Order, answer: str | None = None) -> Verdict:
         """The verdict a last step stands for, counted."""
-        if answer is not None:
-            step = replace(step, answer=Sample(answer))
-        verdict = conclude(step, order.terms)
+        run = order.run
+        if run.verdict is None:  # its interval takes a while: once a run, and not where every request waits
+            run.verdict = await asyncio.to_thread(conclude, step, order.terms)
+        verdict = run.verdict if answer is None else replace(run.verdict, answer=answer)
         self.metrics.checks.labels("flagged" if verdict.flagged else "steady").inc()
         return verdict
 

@@ -67,10 +67,20 @@ class Guard:
         start, status, route = time.perf_counter(), [500], self._route(scope)
         scope[FACTS] = facts = {"id": secrets.token_hex(6)}
 
+        counted = False
+
+        def count() -> None:
+            nonlocal counted
+            if not counted:
+                counted = True
+                self.metrics.requests.labels(route, str(status[0])).inc()
+
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status[0] = message["status"]
                 message["headers"] = [*message.get("headers", []), (b"x-request-id", facts["id"].encode())]
+            elif not message.get("more_body"):
+                count()  # before the client can have the end of it, so that no one sees a reply not yet counted
             await send(message)
 
         try:
@@ -79,7 +89,7 @@ class Guard:
             status[0] = 499  # the client went away
             raise
         finally:
-            self.metrics.requests.labels(route, str(status[0])).inc()
+            count()
             seconds = round(time.perf_counter() - start, 4)
             told = {"route": route, "status": status[0], "seconds": seconds, **facts}
             log.info("request", extra={"facts": told})

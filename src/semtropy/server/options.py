@@ -39,7 +39,7 @@ class BudgetChoice(_Strict):
 
     samples: int | None = Field(None, ge=1)
     tokens: int | None = Field(None, ge=1)
-    seconds: float | None = Field(None, gt=0)
+    seconds: float | None = Field(None, ge=0.1)
 
 
 class Choices(_Strict):

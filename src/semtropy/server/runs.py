@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..inquiry import Step
+    from ..verdict import Verdict
 
 __all__ = ["Run", "Runs"]
 
@@ -24,6 +25,7 @@ class Run:
         self.steps: list[Step] = []
         self.error: Exception | None = None
         self.finished_at: float | None = None
+        self.verdict: Verdict | None = None  # of the last step, once someone has asked for it
         self._followers = 0
         self._news = asyncio.Event()
         self._task = asyncio.create_task(self._drive(steps))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -35,6 +37,15 @@ _HOP_BY_HOP = {
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
 _PASSED_ON = ("openai-organization", "openai-project", "openai-beta", "user-agent")
+_NO_LIMIT = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=30.0)
+
+
+def _proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for `url`, as every other client of this machine would use it."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme) or getproxies().get("all")
 
 
 class Upstream:
@@ -43,7 +54,7 @@ class Upstream:
     def __init__(self, settings: Settings, base_url: str) -> None:
         self.settings, self.base_url = settings, base_url.rstrip("/")
         self.name = settings.upstream_model or "upstream"
-        self._client: httpx.AsyncClient | None = None
+        self._transport: httpx.AsyncHTTPTransport | None = None
         self._endpoint = Endpoint(
             base_url,
             timeout=settings.upstream_timeout,
@@ -58,8 +69,8 @@ class Upstream:
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()
-        if self._client is not None:
-            await self._client.aclose()
+        if self._transport is not None:
+            await self._transport.aclose()
 
     async def open(self, incoming: Incoming, headers: Mapping[str, str]) -> Reply:
         """Pass a request on; the reply's body is read as it comes."""
@@ -74,17 +85,20 @@ class Upstream:
         content: bytes | None = None,
     ) -> Reply:
         """One request under the base URL."""
-        if self._client is None:
-            timeout = httpx.Timeout(self.settings.upstream_timeout, connect=10.0)
-            self._client = httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None))
+        if self._transport is None:
+            # The transport alone: redirects, cookies and the like are not ours to follow, and cost a millisecond.
+            self._transport = httpx.AsyncHTTPTransport(limits=_NO_LIMIT, proxy=_proxy_for(self.base_url))
         sent = {name: headers[name] for name in _PASSED_ON if name in headers}
         sent |= {"accept-encoding": "identity", "content-type": "application/json"}
         key = self.settings.upstream_key or key
         if key:
             sent["authorization"] = f"Bearer {key}"
-        request = self._client.build_request(method, self.base_url + path, content=content, headers=sent)
+        timeout = httpx.Timeout(self.settings.upstream_timeout, connect=10.0).as_dict()
+        request = httpx.Request(
+            method, self.base_url + path, content=content, headers=sent, extensions={"timeout": timeout}
+        )
         try:
-            reply = await self._client.send(request, stream=True)
+            reply = await self._transport.handle_async_request(request)
         except httpx.TimeoutException:
             raise Problem(504, "the upstream did not answer in time", "upstream_error") from None
         except httpx.TransportError as error:
@@ -92,7 +106,10 @@ class Upstream:
                 502, f"the upstream cannot be reached ({type(error).__name__})", "upstream_error"
             ) from None
         passed = {name: value for name, value in reply.headers.items() if name not in _HOP_BY_HOP}
-        return Reply(reply.status_code, passed, reply.aiter_bytes(), reply.aclose)
+        packed = "content-encoding" in reply.headers
+        return Reply(
+            reply.status_code, passed, reply.aiter_bytes() if packed else reply.aiter_raw(), reply.aclose
+        )
 
     def sampler(self, incoming: Incoming) -> Model:
         """A model that draws further answers to the request, as this client."""

@@ -230,7 +230,7 @@ async function study() {
     const reach = saving ? ` bayes reaches what histogram reaches with ten samples with ${(10 * saving).toFixed(1)} on average.` : "";
     at("study-text").textContent = `${tested.model} on ${tested.dataset}: ${tested.questions} questions, ${tested.wrong} answered wrongly.${reach}`;
     at("study-figure").hidden = false;
-    at("study-status").textContent = found.notes.join(" ");
+    at("study-status").textContent = found.notes.join("; ");
   } catch (error) {
     at("study-status").textContent = `That did not work: ${error.message}`;
   }

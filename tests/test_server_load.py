@@ -1,0 +1,80 @@
+"""Many clients at once against an upstream with faults; and every request OpenAPI allows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+
+from benchmarks.gateway import answers, fair, load  # noqa: E402
+
+from openai_upstream import Upstream, served  # noqa: E402
+from semtropy.models.scripted import Scripted  # noqa: E402
+from semtropy.server.app import create_app  # noqa: E402
+from semtropy.server.settings import Settings  # noqa: E402
+
+SECONDS = 5.0
+
+
+def test_64_clients_and_faults() -> None:
+    """Nothing lost, nothing mixed up, 429 beyond the limit, and counters that agree with what clients saw."""
+    faults: dict[int, int | str] = {39: 500, 65: "cut", 91: 429}
+
+    def fault(number: int) -> int | str | None:
+        return next((kind for every, kind in faults.items() if number % every == 0), None)
+
+    upstream = Upstream(answers, fault=fault, keep=False)
+    with served(upstream) as base:
+        limits = Settings(upstream=f"{base}/v1", judge="exact", concurrency=16, queue=16)
+        with served(create_app(limits)) as url:
+            found = asyncio.run(load(url, os.getpid(), clients=64, seconds=SECONDS))
+    assert not fair({**found, "memory_mb": []})
+    assert found["outcome"]["verdict"] > 20
+    assert found["outcome"]["429"] > 0
+    assert (
+        found["outcome"].get("500", 0) + found["outcome"].get("502", 0) + found["outcome"].get("cut", 0) > 0
+    )
+
+
+def test_a_load_that_is_not_fair_is_seen() -> None:
+    sound = {"outcome": {"verdict": 5, "429": 2}, "counted": {"200": 5, "429": 2}, "memory_mb": [90] * 8}
+    assert not fair(sound)
+    assert fair({**sound, "outcome": {"verdict": 4, "mixed up": 1, "429": 2}})
+    assert fair({**sound, "counted": {"200": 4, "429": 2}})
+    assert fair({**sound, "counted": {"200": 6, "429": 1}})
+    assert fair({**sound, "memory_mb": [90, 90, 100, 200]})
+
+
+def test_schemathesis_finds_no_server_error() -> None:
+    schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: pip install schemathesis")
+    model = Scripted(default={"yes": 0.6, "no": 0.4})
+    tried: Counter[str] = Counter()
+    with served(create_app(Settings(judge="exact", max_upload=2000), model=model)) as url:
+        schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
+        for operation in (found.ok() for found in schema.get_all_operations()):
+            for mode in schemathesis.GenerationMode:
+                few = 3 if operation.label in ("POST /api/study", "GET /metrics") else 20
+
+                @settings(max_examples=few, suppress_health_check=list(HealthCheck))
+                @given(case=operation.as_strategy(generation_mode=mode))
+                def every_case(case: Any) -> None:
+                    reply = case.call()
+                    assert reply.status_code < 500, case.as_curl_command()
+                    tried[f"{case.method} {case.path}"] += 1
+
+                with suppress(Unsatisfiable):  # a route without parameters cannot be asked wrongly
+                    every_case()
+    assert tried["POST /v1/check"] >= 20
+    assert tried["POST /v1/chat/completions"] >= 20
+    assert tried["POST /api/replay"] >= 20
