@@ -111,9 +111,7 @@ def compare(
                     evidence.append(questions[i].evidence(picks[:n].tolist()))
                 for name, estimator in estimators.items():
                     means[name][seed, place, tested] = estimator.batch(evidence).mean
-                    for i, e in list(zip(tested, evidence, strict=True))[
-                        : INTERVALS // folds if seed == 0 else 0
-                    ]:
+                    for i, e in list(zip(tested, evidence, strict=True))[: looked_at if seed == 0 else 0]:
                         low, high = estimator(e).interval(0.9) or (0.0, 0.0)
                         held[name][n].append(low - 1e-3 <= truth[i] <= high + 1e-3)
     wrong = np.array([bool(q.wrong) for q in questions])
