@@ -6,8 +6,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .calibration import Calibration
     from .check import acheck, astream, check, stream
     from .errors import SemtropyError
+    from .estimators import Prior, load_estimator
     from .nouns import Belief, Beliefs, Estimator, Evidence, Judge, Model, Partition, Sample
     from .recording import Recording, read_recording, write_recording
     from .score import score
@@ -18,6 +20,7 @@ __all__ = [
     "Belief",
     "Beliefs",
     "Budget",
+    "Calibration",
     "Decided",
     "Estimator",
     "Evidence",
@@ -25,6 +28,7 @@ __all__ = [
     "Judge",
     "Model",
     "Partition",
+    "Prior",
     "Reason",
     "Recording",
     "Sample",
@@ -34,6 +38,7 @@ __all__ = [
     "acheck",
     "astream",
     "check",
+    "load_estimator",
     "read_recording",
     "score",
     "stream",
@@ -46,6 +51,7 @@ _HOME = {
     "Belief": "nouns",
     "Beliefs": "nouns",
     "Budget": "stopping",
+    "Calibration": "calibration",
     "Decided": "stopping",
     "Estimator": "nouns",
     "Evidence": "nouns",
@@ -53,6 +59,7 @@ _HOME = {
     "Judge": "nouns",
     "Model": "nouns",
     "Partition": "nouns",
+    "Prior": "estimators",
     "Reason": "stopping",
     "Recording": "recording",
     "Sample": "nouns",
@@ -62,6 +69,7 @@ _HOME = {
     "acheck": "check",
     "astream": "check",
     "check": "check",
+    "load_estimator": "estimators",
     "read_recording": "recording",
     "score": "score",
     "stream": "check",
