@@ -38,7 +38,14 @@ async def check(asked: CheckRequest, request: Request) -> Response:
     _fits(asked.prompt, state)
     key = bearer(request.scope)
     model = state.backend.model(asked.model, key)
-    order = state.desk.order(asked.prompt, model, asked, about=["check", model.name, key], seed=asked.seed)
+    order = state.desk.order(
+        asked.prompt,
+        model,
+        asked,
+        about=["check", model.name, key],
+        seed=asked.seed,
+        streamed=asked.stream,
+    )
     facts = request.scope[FACTS]
     facts |= {"stream": asked.stream, "source": order.source}
     if asked.stream:

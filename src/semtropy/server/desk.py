@@ -47,9 +47,19 @@ class Desk:
         self._salt = secrets.token_bytes(16)
 
     def order(
-        self, question: str, model: Model, choices: Choices, *, about: Any, seed: int | None = None
+        self,
+        question: str,
+        model: Model,
+        choices: Choices,
+        *,
+        about: Any,
+        seed: int | None = None,
+        streamed: bool = False,
     ) -> Order:
-        """Start a check, or join one that is the same. `about` is all that tells one request from another."""
+        """Start a check, or join one that is the same. `about` is all that tells one request from another.
+
+        A streamed one is shared while it is under way but not remembered: its steps keep large distributions.
+        """
         terms = self.kit.terms(choices)
         checker = Checker(
             timed_model(model, self.metrics), timed_judge(self.kit.judge(choices.judge), self.metrics), terms
@@ -64,10 +74,11 @@ class Desk:
                 self.metrics.drawn(last)
 
         chosen = choices.model_dump(exclude={"mode", "place", "cache"}, mode="json")
-        told = json.dumps([question, about, chosen, seed], sort_keys=True)
+        told = json.dumps([question, about, chosen, seed, streamed], sort_keys=True)
         # A client's key is part of what is asked; only this digest, salted anew by each process, outlives the request.
         key = hashlib.blake2b(told.encode(), key=self._salt).digest()
-        run, source = self.runs.get(key if choices.cache else secrets.token_bytes(16), steps)
+        name = key if choices.cache else secrets.token_bytes(16)
+        run, source = self.runs.get(name, steps, remember=choices.cache and not streamed)
         self.metrics.runs.labels(source).inc()
         return Order(run, terms, source)
 
@@ -84,8 +95,12 @@ class Desk:
         """The verdict a last step stands for, counted."""
         run = order.run
         if run.verdict is None:  # its interval takes a while: once a run, and not where every request waits
-            run.verdict = await asyncio.to_thread(conclude, step, order.terms)
-        verdict = run.verdict if answer is None else replace(run.verdict, answer=answer)
+            found = await asyncio.to_thread(conclude, step, order.terms)
+            if run.remembered:
+                run.settle(found)
+        else:
+            found = run.verdict
+        verdict = found if answer is None else replace(found, answer=answer)
         self.metrics.checks.labels("flagged" if verdict.flagged else "steady").inc()
         return verdict
 

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Run:
         self.steps: list[Step] = []
         self.error: Exception | None = None
         self.finished_at: float | None = None
+        self.remembered = True
         self.verdict: Verdict | None = None  # of the last step, once someone has asked for it
         self._followers = 0
         self._news = asyncio.Event()
@@ -83,6 +85,11 @@ class Run:
         async with aclosing(self.follow()) as steps:  # type: ignore[type-var]
             return [step async for step in steps][-1]
 
+    def settle(self, verdict: Verdict) -> None:
+        """Keep the verdict, and let go of the distributions behind it: they are large, and a cache holds many."""
+        self.verdict = replace(verdict, belief=None, partition=None, draws=())
+        self.steps = [replace(step, belief=replace(step.belief, distribution=None)) for step in self.steps]
+
     def cancel(self) -> None:
         """Stop at once."""
         self._task.cancel()
@@ -98,7 +105,7 @@ class Runs:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def get(self, key: Hashable, steps: Steps) -> tuple[Run, str]:
+    def get(self, key: Hashable, steps: Steps, *, remember: bool = True) -> tuple[Run, str]:
         """The run for `key`, and how it was come by: "new", "shared" with one under way, or "cached"."""
         run = self._runs.get(key)
         if run is not None and run.alive:
@@ -107,6 +114,7 @@ class Runs:
             self._runs.move_to_end(key)
             return run, "cached"
         run = self._runs[key] = Run(steps)
+        run.remembered = remember
         self._runs.move_to_end(key)
         run._task.add_done_callback(lambda _: self._settle(key, run))
         return run, "new"
@@ -114,6 +122,7 @@ class Runs:
     def _fresh(self, run: Run) -> bool:
         return (
             self.size > 0
+            and run.remembered
             and run.error is None
             and bool(run.steps)
             and run.steps[-1].reason is not None
