@@ -135,7 +135,12 @@ def served(app: Any, **options: Any) -> Iterator[str]:
         listening.bind(("127.0.0.1", 0))
         listening.listen(512)
         config = uvicorn.Config(
-            app, log_config=None, timeout_graceful_shutdown=2, access_log=False, **options
+            app,
+            log_config=None,
+            timeout_graceful_shutdown=2,
+            timeout_keep_alive=75,
+            access_log=False,
+            **options,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

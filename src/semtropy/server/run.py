@@ -53,6 +53,8 @@ def serve(settings: Settings) -> int:
         log_level=settings.log_level,
         access_log=False,
         server_header=False,
+        # Longer than clients and balancers keep an idle connection: whoever closes first must not be us.
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
     )
     try:

@@ -37,7 +37,8 @@ _HOP_BY_HOP = {
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
 _PASSED_ON = ("openai-organization", "openai-project", "openai-beta", "user-agent")
-_NO_LIMIT = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=30.0)
+# Idle connections go before the upstream's own limit (5 s is common), or a request could meet a closing one.
+_NO_LIMIT = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0)
 
 
 def _proxy_for(url: str) -> str | None:
