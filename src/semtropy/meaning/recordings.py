@@ -29,7 +29,11 @@ __all__ = ["Report", "cluster_recording"]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What clustering a recording took; `hits` are judgements (directions of a pair) found in the cache."""
+    """What clustering a recording took.
+
+    `questions` are all of the recording, of which `resumed` were done by a run before and `kept` had meanings; the
+    rest tells of this run. `hits` are judgements (directions of a pair) found in the cache.
+    """
 
     questions: int
     resumed: int
@@ -76,7 +80,7 @@ def cluster_recording(
     started, hits = time.monotonic(), getattr(judge, "hits", 0)
     name = str(getattr(judge, "name", type(judge).__name__))
     with _Journal(Path(out), {"judge": name, "mode": mode, "source": _stamp(Path(source))}) as journal:
-        resumed, kept, total = len(journal.meanings), 0, Tally()
+        resumed, kept, made, total = len(journal.meanings), 0, 0, Tally()
         seen = [0]
 
         def tasks() -> Iterator[Task]:
@@ -91,6 +95,7 @@ def cluster_recording(
         for grouped in cluster_many(tasks(), judge, mode=mode, window=window):
             journal.add(grouped.label, grouped.meanings)
             total += grouped.tally
+            made += max(grouped.meanings, default=-1) + 1
             if watch is not None:
                 watch(len(journal.meanings) + kept)
         header, rows = _result(source, journal.meanings, name, mode)
@@ -100,7 +105,7 @@ def cluster_recording(
         questions=seen[0],
         resumed=resumed,
         kept=kept,
-        meanings=sum(max(meanings, default=-1) + 1 for meanings in journal.meanings.values()),
+        meanings=made,
         tally=total,
         hits=getattr(judge, "hits", 0) - hits,
         seconds=time.monotonic() - started,
