@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Component", "Mixture", "cdf", "two_level_cdf"]
+__all__ = ["Component", "Known", "Mixture", "cdf", "two_level_cdf"]
 
 FEWEST = 128
 SECTIONS = 8  # of the support, as a start towards a quantile
@@ -61,6 +61,19 @@ class Component:
             else min(float(vertices.min()), float(entropy_share(np.array(room))))
         )
         return max(0.0, float(entropy_share(floors).sum()) + best), log(self.meanings)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The distribution of an entropy that is known."""
+
+    entropy: float
+
+    def cdf(self, points: Sequence[float] | Floats) -> Floats:
+        return (np.asarray(points, dtype=float) >= self.entropy).astype(float)
+
+    def quantile(self, level: float) -> float:
+        return self.entropy
 
 
 @dataclass(frozen=True, slots=True)
