@@ -1,7 +1,7 @@
 """Write the prior that semtropy ships for when there are no training questions: `python -m tools.default_prior`.
 
-Two parts. Questions a model is sure about, or torn between a few meanings, are a grid: even weights over sizes, for four
-kinds from one wording a meaning to many. Open questions with hundreds of meanings are what a fit on recordings of
+Two parts. Questions a model is sure about, or torn between a few meanings, are a grid: even weights over sizes, for
+four kinds from one wording a meaning to many. Open questions with hundreds of meanings are what a fit on recordings of
 SmolLM2-135M-Instruct (facts, TriviaQA, NQ, SQuAD and SVAMP, 120 questions of each, meanings by spelling) left with
 weight, rounded. Most questions people ask of a model lie between the two, and the evidence of a sample or two
 weighs them.
