@@ -18,7 +18,7 @@ import pytest
 
 from counting_model import Counting, Flaky
 from semtropy.cli import main
-from semtropy.errors import InputError, MissingExtra, ModelError, StoreError
+from semtropy.errors import InputError, MissingExtra, ModelError, RecordingError, StoreError
 from semtropy.models.scripted import Scripted
 from semtropy.nouns import Partition, Question, Sample
 from semtropy.recording import read_recording
@@ -278,6 +278,26 @@ def test_the_examples_of_p_true_are_made_once(dataset: Dataset, tmp_path: Path) 
     report = go(dataset, tmp_path, model, p_true=())
     assert report.complete
     assert json.loads((tmp_path / "p_true.json").read_text()) == kept
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        ('["Question: ...", "Question: ..."]', "not the examples of P.True. that this version keeps"),
+        ('{"capital/Peru": "Question: ..."}', "not the examples"),
+        ('{"capital/Peru": {"answer": "Lima", "others": "Lima", "correct": true}}', "not the examples"),
+        ('{"capital/Peru": {"answer": "Lima", "others": [], "correct": "yes"}}', "not the examples"),
+        ('{"capital/Peru"', "not JSON"),
+        ("\0", "not JSON"),
+    ],
+)
+def test_examples_of_p_true_that_another_version_kept_are_named(
+    dataset: Dataset, tmp_path: Path, kept: str, words: str
+) -> None:
+    go(dataset, tmp_path, Counting(), p_true=())
+    (tmp_path / "p_true.json").write_text(kept)
+    with pytest.raises(RecordingError, match=rf"p_true\.json: {words}"):
+        go(dataset, tmp_path, Counting(), p_true=())
 
 
 @pytest.fixture
