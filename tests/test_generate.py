@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -32,6 +32,9 @@ from semtropy.study.engines.local import LocalEngine
 from semtropy.study.generate import generate
 from semtropy.study.p_true import p_true_prompt
 from semtropy.study.prompt import BriefPrompt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HELPER = Path(__file__).with_name("counting_model.py")
 
@@ -328,6 +331,33 @@ def test_the_command(tmp_path: Path, script: str, capsys: pytest.CaptureFixture[
     part.write_bytes(part.read_bytes()[:-2])
     assert main(["recording", "verify", out]) == 1
     assert "the bytes have changed" in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_under_the_command(
+    mount: Callable[[str], Path], script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = mount("size=200k")
+    out = str(place / "run")
+    command = ["generate", "--dataset", "facts", "--model", script, "--out", out, "--limit", "40"]
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert "the disk is full. What was finished is safe: free some space and run the same command again" in said
+    before = list(row_lines(out))
+    assert 0 < len(before) < 40
+    subprocess.run(["mount", "-o", "remount,size=8m", str(place)], check=True)
+    assert main(command) == 0
+    assert f"40 of 40 questions in {out}, {len(before)} of them from before" in capsys.readouterr().out
+    assert list(row_lines(out))[: len(before)] == before
+    assert verify(out) == []
+
+
+def test_a_folder_on_a_read_only_disk(
+    mount: Callable[[str], Path], script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = mount("ro")
+    command = ["generate", "--dataset", "facts", "--model", script, "--out", str(place / "run")]
+    assert main(command) == 1
+    assert "read-only, or no permission): choose another folder with --out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from semtropy.recording.store import Store, encode_row, read_manifest, row_lines
 from semtropy.recording.store_tools import export, merge, summarise, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 NEWLINE = b"\n"
 IDENTITY = {"model": "m", "prompt": "p", "dataset": "d", "temperature": 1.0}
@@ -156,25 +156,6 @@ def test_a_failing_disk_loses_nothing(
     store.close()
     assert len(list(row_lines(tmp_path))) == 2
     assert verify(tmp_path) == []
-
-
-@pytest.fixture
-def mount(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mounts a small file system of its own, with options of `mount`, for as long as the test runs."""
-    if os.name != "posix" or os.geteuid() != 0 or not Path("/proc/filesystems").exists():
-        pytest.skip("mounting a small file system needs root on Linux")
-    place = tmp_path / "mounted"
-    place.mkdir()
-
-    def make(options: str) -> Path:
-        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
-        if subprocess.run(command, capture_output=True, check=False).returncode:
-            pytest.skip("this machine does not allow a mount")
-        return place
-
-    yield make
-    if place.is_mount():
-        subprocess.run(["umount", str(place)], check=True)
 
 
 def test_a_really_full_disk(mount: Callable[[str], Path]) -> None:
