@@ -341,7 +341,9 @@ def test_a_disk_that_fills_up_under_the_command(
     command = ["generate", "--dataset", "facts", "--model", script, "--out", out, "--limit", "40"]
     assert main(command) == 1
     said = capsys.readouterr().err
-    assert "the disk is full. What was finished is safe: free some space and run the same command again" in said
+    assert (
+        "the disk is full. What was finished is safe: free some space and run the same command again" in said
+    )
     before = list(row_lines(out))
     assert 0 < len(before) < 40
     subprocess.run(["mount", "-o", "remount,size=8m", str(place)], check=True)
