@@ -20,6 +20,7 @@ from semtropy.study.calibrate import fit_calibration, threshold_for
 from semtropy.study.figures import saved
 from semtropy.study.reliability import draw_reliability
 
+QUESTIONS = 30  # enough for five folds of both kinds of answers
 CURVES = [Logistic(2.0, -1.5), Isotonic((0.0, 0.5, 1.5), (0.05, 0.05, 0.9))]
 
 
@@ -187,7 +188,7 @@ def test_calibrate_then_score_then_check(
 ) -> None:
     """One file, made by one command and taken by the two others."""
     recording, file, script = (str(tmp_path / name) for name in ("run.jsonl", "fitted.json", "script.json"))
-    write_recording(recording, graded(0).header, graded(80).rows)
+    write_recording(recording, graded(0).header, graded(QUESTIONS).rows)
     answers = {"Sure?": {"yes": 1.0}, "Who?": {f"name {k}": 0.1 for k in range(10)}}
     Path(script).write_text(json.dumps(answers))
 
@@ -201,7 +202,7 @@ def test_calibrate_then_score_then_check(
     assert calibration.threshold is not None
     capsys.readouterr()
     scored = told("score", recording, "--estimator", estimator)
-    assert len(scored) == 80
+    assert len(scored) == QUESTIONS
     assert {verdict["flagged"] for verdict in scored} == {True, False}
     asked = ["--model", f"scripted:{script}", "--judge", "exact", "--seed", "1", "--estimator"]
     checked = told("check", "Sure?", *asked, estimator) + told("check", "Who?", *asked, estimator, code=3)
