@@ -31,6 +31,7 @@ from semtropy.errors import InputError  # noqa: E402
 from semtropy.models.scripted import Scripted  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.logs import JSONLines  # noqa: E402
+from semtropy.server.metrics import PARTS  # noqa: E402
 from semtropy.server.settings import Settings, flag_fields, settings_table  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -265,6 +266,32 @@ def test_counters_are_exact() -> None:
     assert found['semtropy_requests_total{route="/v1/check",status="200"}'] == 6
     assert found['semtropy_errors_total{kind="ModelError"}'] >= 1
     assert found['semtropy_seconds_count{part="check"}'] == 4
+    rounds = sum(reply["rounds"] for reply in new)
+    assert found['semtropy_seconds_count{part="estimating"}'] == rounds
+    assert found['semtropy_seconds_count{part="concluding"}'] == 4
+    assert found['semtropy_seconds_count{part="judging"}'] >= 1
+    assert found['semtropy_seconds_count{part="upstream"}'] == 0
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_the_latency_of_each_part_is_told(streaming: bool) -> None:
+    """The upstream waits before its first byte and between words; each part holds as much as it should."""
+    app = Upstream(lambda prompt: {"a b c d": 1.0}, first=0.1, between=0.1)
+    with served(app) as base, gateway(upstream=f"{base}/v1") as url:
+        body = {"model": "m", "messages": [{"role": "user", "content": "Sure?"}], "stream": streaming}
+        httpx.post(f"{url}/v1/chat/completions", json=body)
+        found = counters(url)
+        described = next(
+            line for line in httpx.get(f"{url}/metrics").text.splitlines() if "HELP semtropy_seconds " in line
+        )
+    spent = {part: found[f'semtropy_seconds_sum{{part="{part}"}}'] for part in PARTS}
+    counts = {part: found[f'semtropy_seconds_count{{part="{part}"}}'] for part in PARTS}
+    assert counts == dict.fromkeys(PARTS, 1.0) | {"judging": 0.0}
+    assert all(part in described for part in PARTS)
+    assert 0.1 <= spent["first_byte"] <= spent["upstream"]
+    assert spent["upstream"] >= (0.5 if streaming else 0.1)
+    assert 0.1 <= spent["sampling"] <= spent["check"]
+    assert 0 < spent["estimating"] < spent["check"]
 
 
 # Sharing and limits

@@ -13,10 +13,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 if TYPE_CHECKING:
     from ..inquiry import Step
 
-__all__ = ["TEN", "Metrics"]
+__all__ = ["PARTS", "TEN", "Metrics"]
 
 TEN = 10
 """What checks are compared with: a fixed ten samples."""
+
+PARTS = ("first_byte", "upstream", "sampling", "judging", "estimating", "concluding", "check")
+"""What is timed: the upstream's first byte and whole answer, the rounds of a check, its verdict, all of it."""
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -52,7 +55,7 @@ class Metrics:
         self.errors = Counter("semtropy_errors", "Errors, by kind", ["kind"], registry=registry)
         self.seconds = Histogram(
             "semtropy_seconds",
-            "Latency of each part: first_byte, upstream, sampling, judging, estimating, check",
+            f"Latency of each part: {', '.join(PARTS)}",
             ["part"],
             buckets=_BUCKETS,
             registry=registry,
@@ -73,6 +76,8 @@ class Metrics:
             self.runs.labels(source)
         for outcome in ("steady", "flagged", "error"):
             self.checks.labels(outcome)
+        for part in PARTS:
+            self.seconds.labels(part)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
