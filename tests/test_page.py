@@ -179,9 +179,12 @@ def test_the_operators_calibration_holds_until_a_threshold_is_set(browser: Any, 
 
 
 def test_what_if_replays_the_same_samples(page: Any) -> None:
+    check(page, STEADY)
+    assert page.get_by_role("slider").is_disabled(), "one sample: nothing to leave out"
     check(page, UNSURE)
-    before = page.locator(".sample").all_inner_texts()
+    before = page.locator(".sample").all_text_contents()
     slider = page.get_by_role("slider")
+    assert int(slider.input_value()) == len(before)
     slider.focus()
     page.keyboard.press("Home")
     page.get_by_text("It would have stopped after 1 sample:").wait_for()
@@ -190,7 +193,7 @@ def test_what_if_replays_the_same_samples(page: Any) -> None:
     page.locator("#if-rule").select_option("samples")
     page.locator("#if-value").fill("2")
     page.get_by_text("It would have stopped after 2 samples:").wait_for()
-    assert page.locator(".sample").all_inner_texts() == before
+    assert page.locator(".sample").all_text_contents() == before
 
 
 def test_the_history_brings_a_check_back(page: Any, url: str) -> None:

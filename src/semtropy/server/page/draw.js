@@ -68,8 +68,10 @@ export function drawProgress(holder, points, target, name, labelledBy) {
   picture.append(svg("line", { class: "target", x1: LEFT, x2: WIDTH - RIGHT, y1: y(target), y2: y(target) }));
   picture.append(svg("path", { class: "track", d: path(points.map((point) => x(point.drawn)), points.map((point) => y(point.value))) }));
   for (const point of points) picture.append(svg("circle", { class: "point", cx: x(point.drawn), cy: y(point.value), r: 3.5 }));
-  const above = y(target) > top + 14; // the name keeps clear of the line it belongs to
-  picture.append(svg("text", { class: "target-name", x: WIDTH - RIGHT, y: y(target) + (above ? -5 : 14), "text-anchor": "end" }, name));
+  // The name stands where the points are not: they come down to the level from above, or climb to it.
+  const falling = points[0].value >= target;
+  const [side, anchor] = falling || points.length === 1 ? [WIDTH - RIGHT, "end"] : [LEFT, "start"];
+  picture.append(svg("text", { class: "target-name", x: side, y: falling ? top : y(target) + 15, "text-anchor": anchor }, name));
   for (let drawn = 1; drawn <= last; drawn += Math.ceil(last / 10)) {
     picture.append(svg("text", { x: x(drawn), y: height - 4, "text-anchor": "middle" }, drawn));
   }

@@ -170,7 +170,8 @@ function tell() {
   at("cost").textContent = cost(verdict);
   at("notes").replaceChildren(...verdict.warnings.map((note) => element("li", {}, note)));
   const samples = shown.samples.length;
-  at("if-budget").max = at("if-budget").value = samples;
+  at("if-budget").max = samples; // before the value, which it bounds
+  at("if-budget").value = samples;
   at("if-budget").disabled = samples === 1;
   at("if-budget-shown").value = plural(samples, "sample");
   at("if-hint").textContent = samples === 1
