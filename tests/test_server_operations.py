@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -374,6 +374,11 @@ def test_a_client_that_leaves_ends_its_check() -> None:
 # Settings
 
 
+def test_it_listens_on_loopback_unless_told_otherwise() -> None:
+    assert Settings.gather(environment={}).host == "127.0.0.1"
+    assert Settings.gather(environment={"SEMTROPY_HOST": "0.0.0.0"}).host == "0.0.0.0"
+
+
 def test_later_sources_win(tmp_path: Path) -> None:
     file = tmp_path / "serve.toml"
     file.write_text('port = 1\nqueue = 2\nmax_seconds = 3\nkeys = ["a", "b"]\n')
@@ -485,6 +490,37 @@ def test_several_workers_add_up(tmp_path: Path) -> None:
             found = counters(url)
             assert found['semtropy_requests_total{route="/v1/check",status="200"}'] == 24
             assert found["semtropy_samples_total"] == drawn
+
+
+def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
+    """What they counted stays counted, what they had under way is no longer under way."""
+    app = Upstream(lambda prompt: {"Yes": 1.0}, first=60.0)
+    with served(app) as base, process(tmp_path, "--workers", "2", "--upstream", f"{base}/v1") as (_, url):
+        body = {"model": "m", "messages": [{"role": "user", "content": "Sure?"}]}
+
+        def ask() -> None:
+            with suppress(httpx.TransportError):
+                httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while not app.count:
+            time.sleep(0.01)
+        before = counters(url)
+        assert before["semtropy_requests_in_progress"] == 1
+        for pid in re.findall(r"Started server process \[(\d+)\]", (tmp_path / "log").read_text()):
+            os.kill(int(pid), signal.SIGKILL)
+        asking.join(20)
+        assert not asking.is_alive()
+        deadline, after = time.monotonic() + 60, None
+        while after is None:
+            with suppress(httpx.TransportError):
+                after = counters(url)
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert after["semtropy_requests_in_progress"] == 0
+        ready = 'semtropy_requests_total{route="/readyz",status="200"}'
+        assert after[ready] >= before[ready] >= 1
 
 
 def test_a_port_that_is_taken_is_told(url: str) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
@@ -99,6 +100,25 @@ class Metrics:
         """The text Prometheus reads."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self.registry)
+        _forget_the_dead(Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
         together = CollectorRegistry()
         multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+
+def _forget_the_dead(folder: Path) -> None:
+    """What a worker that is gone had under way is under way no more; what it counted stays counted."""
+    for file in folder.glob("gauge_live*_*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        if not _runs(pid):
+            multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
