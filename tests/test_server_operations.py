@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -212,6 +214,40 @@ def test_an_operators_key_goes_upstream_instead_of_the_clients() -> None:
         body = {"model": "m", "messages": [{"role": "user", "content": "Sure?"}]}
         httpx.post(f"{url}/v1/chat/completions", json=body, headers={"Authorization": "Bearer x"})
     assert set(app.keys) == {"Bearer sk-op"}
+
+
+def reachable(root: object) -> str:
+    """Every text that can be reached from `root` without going through code."""
+    code = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.FrameType)
+    seen, waiting, texts = {id(root)}, [root], []
+    while waiting:
+        for found in gc.get_referents(waiting.pop()):
+            if isinstance(found, str | bytes):
+                texts.append(found if isinstance(found, str) else found.decode("latin-1"))
+            elif id(found) not in seen and not isinstance(found, code):
+                seen.add(id(found))
+                waiting.append(found)
+    return "\n".join(texts)
+
+
+def test_a_clients_key_is_not_kept() -> None:
+    """Nothing the gateway holds after its requests has the key in it; the questions it remembers are found."""
+    with served(Upstream(lambda prompt: {"Yes": 0.6, "No": 0.4})) as base:
+        app = create_app(Settings(judge="exact", upstream=f"{base}/v1"))
+        with (
+            served(app) as url,
+            httpx.Client(headers={"Authorization": "Bearer sk-to-be-forgotten"}) as client,
+        ):
+            for stream in (False, True):
+                messages = [{"role": "user", "content": f"Remembered {stream}?"}]
+                body = {"model": "m", "messages": messages, "stream": stream}
+                assert client.post(f"{url}/v1/chat/completions", json=body).status_code == 200
+                asked = {"model": "m", "prompt": "Sure?", "stream": stream}
+                assert client.post(f"{url}/v1/check", json=asked).status_code == 200
+            gc.collect()
+            kept = reachable(app.state.semtropy)
+    assert "Remembered True?" in kept
+    assert "to-be-forgotten" not in kept
 
 
 # Logs and counters
