@@ -29,9 +29,10 @@ import numpy as np
 from scipy.special import betaln
 
 from ..errors import InputError
-from .contour import Problems, screen, solve
+from .contour import Problems, exact_room, screen, solve
 from .inputs import check_alpha, clean_floors, ends, vector, whole_counts, whole_sizes
 from .posterior import Moments, placement
+from .splitting import entropy_share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -44,9 +45,10 @@ __all__ = ["Kind", "Wordings", "evaluate", "two_level_moments"]
 
 
 # Log-probabilities are sums of rounded 32-bit numbers: room below this cannot be told from none, and further
-# digits would only order questions by their rounding.
+# digits would only order questions by their rounding. Providers round more, so a sum may exceed 1 by a little.
 LEAST_ROOM = 1e-6
 DIGITS = 6
+MOST_EXCESS = 0.01
 # Columns whose weight, by the saddle point, is below this share of the best are not worth an integral.
 NEGLIGIBLE = -10.0
 
@@ -125,8 +127,22 @@ class Seen:
         """The evidence of real samples, to the digits it has."""
         told = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in evidence.logprobs)
         floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in told])
+        total = float(floors.sum())
+        if total > 1 + MOST_EXCESS:
+            raise InputError(
+                f"the probabilities of the distinct sequences seen sum to {total:.4g}: their log-probabilities are not "
+                "those of the distribution they were drawn from (another temperature? a prefix?)"
+            )
         found = np.array([len(own) for own in told], dtype=float)
-        return cls(clean_floors(floors, LEAST_ROOM), found, told, np.array(evidence.unpriced, dtype=float))
+        floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
+        return cls(floors, found, told, np.array(evidence.unpriced, dtype=float))
+
+    @property
+    def settled(self) -> float | None:
+        """The entropy itself, where the sequences found leave no room for any other; None where they do."""
+        if exact_room(self.floors) > 2 * LEAST_ROOM:
+            return None
+        return float(entropy_share(self.floors / self.floors.sum()).sum())
 
 
 def evaluate(
