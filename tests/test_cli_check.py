@@ -186,8 +186,11 @@ def in_terminal(arguments, *, interrupt_at=None):
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
-    written, end = b"", time.monotonic() + 120
+    written, end, pressed = b"", time.monotonic() + 120, None
     while time.monotonic() < end:
+        if pressed is not None and time.monotonic() > pressed + 5:  # a person presses again
+            pressed = time.monotonic()
+            process.send_signal(signal.SIGINT)
         if select.select([ours], [], [], 0.1)[0]:
             try:
                 chunk = os.read(ours, 65536)
@@ -195,7 +198,7 @@ def in_terminal(arguments, *, interrupt_at=None):
                 break
             written += chunk
             if interrupt_at is not None and interrupt_at in written:
-                interrupt_at = None
+                interrupt_at, pressed = None, time.monotonic()
                 process.send_signal(signal.SIGINT)
         elif process.poll() is not None:
             break

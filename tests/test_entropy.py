@@ -207,3 +207,20 @@ def test_rounding_above_one_is_clipped() -> None:
 def test_the_importance_sampler_needs_a_generator() -> None:
     with pytest.raises(SemtropyError, match="rng"):
         moments([1], [0.1], [2], method="importance")
+
+
+@pytest.mark.parametrize(
+    ("counts", "floors", "sizes", "says"),
+    [
+        ([], [], [], "counts"),
+        ([[1], []], [[0.1], []], [[2], [2]], "counts"),
+        ([["a"]], [[0.1]], [[2]], "counts"),
+        ([[1]], [[0.1, 0.2]], [[2]], "one a meaning"),
+        ([[1, 1]], [[0.1, 0.1]], [[1]], "below"),
+        ([[1], [1]], [[0.1], [0.1]], [[3, 2], [2]], "rise"),
+        ([[1]], [[1.5]], [[2]], "sum to"),
+    ],
+)
+def test_an_impossible_batch_is_told(counts: list, floors: list, sizes: list, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        moments_batch(counts, floors, sizes)

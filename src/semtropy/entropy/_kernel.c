@@ -19,9 +19,9 @@
 #define DECAY 42.0        /* integrands are cut where they fall below exp(-DECAY) of their peak */
 #define LEAST_RADIUS 5.5  /* of the path, in units of 1 / room */
 #define SERIES_BEYOND 400.0
-#define FIRST_PATH 18
-#define FIRST_STEP 0.22
-#define MOST_PATH 2304
+#define FIRST_PATH 20
+#define FIRST_STEP 0.2
+#define MOST_PATH 2560
 #define LEAST_STEP 0.03
 #define SHARED_LOSS 3.0
 #define PATH_POWER 1.6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -96,12 +96,16 @@ def check_alpha(alpha: float) -> None:
         raise InputError(f"alpha is {alpha}: a number from 0.001 to 1000")
 
 
-def joined(rows: Sequence[ArrayLike], name: str) -> tuple[NDArray[np.int64], Floats]:
+def joined(rows: Sequence[Sequence[float] | NDArray[Any]], name: str) -> tuple[NDArray[np.int64], Floats]:
     """How long each row is, and all rows end to end."""
-    arrays = [np.asarray(row, dtype=float) for row in rows]
-    if not arrays or any(array.ndim != 1 or array.size == 0 for array in arrays):
-        raise InputError(f"{name} must be a list with a non-empty list for each prompt")
-    return np.array([array.size for array in arrays]), np.concatenate(arrays)
+    try:
+        lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+        flat = np.concatenate([np.empty(0), *rows])
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a list with a list of numbers for each prompt") from None
+    if lengths.size == 0 or lengths.min() == 0 or flat.dtype != float:
+        raise InputError(f"{name} must be a list with a non-empty list of numbers for each prompt")
+    return lengths, flat
 
 
 def ends(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:

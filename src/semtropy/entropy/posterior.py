@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import gammaln
@@ -84,9 +84,9 @@ def moments(
 
 
 def moments_batch(
-    counts: Sequence[ArrayLike],
-    floors: Sequence[ArrayLike],
-    sizes: Sequence[ArrayLike],
+    counts: Sequence[Sequence[float] | NDArray[Any]],
+    floors: Sequence[Sequence[float] | NDArray[Any]],
+    sizes: Sequence[Sequence[float] | NDArray[Any]],
     alpha: float = 0.5,
     *,
     tolerance: float = 1e-9,

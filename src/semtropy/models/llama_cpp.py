@@ -124,14 +124,21 @@ class LlamaCpp:
 
     def _ask(self, request: dict[str, Any], on_token: Any = None) -> dict[str, Any]:
         failed: list[dict[str, Any]] = []
+        raised: list[BaseException] = []
 
         def receive(chunk: dict[str, Any]) -> bool:
             if "error" in chunk:
                 failed.append(chunk["error"])
                 return True
-            return bool(on_token(chunk))
+            try:
+                return bool(on_token(chunk))
+            except BaseException as error:  # Ctrl-C too: llama.cpp would swallow it, and the check go on
+                raised.append(error)
+                return True
 
         reply = self._server.handle_completions(request, *([receive] if on_token else []))
+        if raised:
+            raise raised[0]
         if isinstance(reply, dict) and "error" in reply:
             failed.append(reply["error"])
         if failed:
