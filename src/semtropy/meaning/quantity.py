@@ -9,6 +9,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from .dates import read_date
 from .normal import normalise
@@ -86,8 +87,11 @@ def quantity(text: str) -> Quantity | None:
     >>> quantity("about 12"), quantity("12 or 13"), quantity("Paris")
     (None, None, None)
     """
-    if len(text) > 60:
-        return None
+    return _quantity(text) if len(text) <= 60 else None
+
+
+@lru_cache(4096)  # an answer is read again for each meaning it is compared with
+def _quantity(text: str) -> Quantity | None:
     plain = _fractions(normalise(text))
     if not plain:
         return None
