@@ -28,6 +28,7 @@ __all__ = ["FOLDER", "Builtin"]
 
 FOLDER = Path(__file__).parent
 _SAME, _UNRELATED, _OPPOSED = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+_REVISION = 2  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512
 _SPECIAL = 4
 _MEMORABLE = 2000  # characters: longer texts are read anew, so that memory stays small
@@ -49,7 +50,7 @@ class Builtin:
         if not settings.is_file():
             raise InputError(f"{settings}: no such file; this copy of semtropy came without its judge")
         made = json.loads(settings.read_text("utf-8"))
-        self.name: str = made["name"]
+        self.name: str = f"{made['name']}.{_REVISION}"
         self._question_tokens: int = made["question_tokens"]
         self._scale: float = made["calibration"]["scale"]
         self._shift: float = made["calibration"]["shift"]
