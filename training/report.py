@@ -89,12 +89,13 @@ class Cosine:
         self._model.bert.load_state_dict({k: v.float() for k, v in weights.items()}, strict=False)
         self._tokenizer = Tokenizer.from_buffer(tokenizer)
         self.threshold = threshold
+        self._vectors: dict[str, Any] = {}
 
     def cosines(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         """The cosine of each pair of answers."""
-        vectors = embeddings(
-            self._model, [t for _, a, b in batch for t in (a, b)], self._tokenizer, device="cpu"
-        )
+        vectors = self._vectors
+        missing = [text for _, a, b in batch for text in (a, b) if text not in vectors]
+        vectors |= embeddings(self._model, missing, self._tokenizer, device="cpu") if missing else {}
         return np.array([float(vectors[a] @ vectors[b]) for _, a, b in batch])
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
