@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semtropy import Evidence, Sample
+from semtropy import Evidence, Sample, score
 from semtropy.errors import InputError
 from semtropy.estimators import load_estimator
 from semtropy.meaning import Exact, Grouper, Scripted, Tally, Task, cluster, cluster_many
@@ -132,6 +132,13 @@ class TestKnownFailuresOfOtherTools:
         samples = [Sample("Paris", math.log(0.2))] * 5
         partition = Grouper(QUESTION).partition.of(meanings)
         assert load_estimator("histogram")(Evidence.gather(samples, partition)).mean == 0.0
+
+    @pytest.mark.parametrize("estimator", ["histogram", "rescaled", "bayes", "bayes-paper"])
+    def test_no_estimator_makes_identical_strings_negative(self, estimator: str) -> None:
+        belief = score(["Paris"] * 5, logprobs=[math.log(0.2)] * 5, judge="exact", estimator=estimator)
+        assert belief.mean >= 0
+        if not estimator.startswith("bayes"):  # those leave room for what five draws have not shown
+            assert belief.mean == 0
 
     def test_a_judge_that_is_not_transitive_still_gives_each_sample_one_meaning(self) -> None:
         rng = random.Random(5)

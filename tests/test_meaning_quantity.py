@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from semtropy.meaning import normalise, quantity
 from semtropy.meaning.quantity import settled
+from semtropy.meaning.words import number
 
 SAME = [
     ("12", "twelve"), ("1,234", "1234"), ("12.0", "12"), ("+5", "5"), ("−5", "-5"), ("1.5 million", "1,500,000"),
@@ -64,7 +65,20 @@ def test_no_amount(text: str) -> None:
         ("5 miles", "8.5 km", False),
         ("12", "13", False),
         ("3.14", "3.14159", None),  # rounded or wrong: the question tells
-        ("12 apples", "12", None),
+        ("12 apples", "12", None),  # the question tells
+        ("12 apples", "13", False),
+        ("38", "36 kilograms", False),
+        ("52852", "$ 52,892", False),  # close, and not the same
+        ("5208", "5250.88", False),
+        ("5251", "5250.88", None),
+        ("0.33", "1/3", None),
+        ("5 miles", "8.05", None),
+        ("12 %", "12", None),
+        ("$ 4,351", "1021.5", False),
+        ("2 hours", "120", None),  # minutes, perhaps
+        ("2 hours", "130", False),
+        ("$ 90", "$90.00", True),
+        ("20", "68 °F", None),
         ("July 4, 1776", "1776", True),
         ("1776", "July 4, 1776", False),
         ("July 4, 1776", "1777", False),
@@ -87,3 +101,21 @@ def test_any_text_can_be_read(text: str) -> None:
 def test_figures_read_back(number: int) -> None:
     assert quantity(str(number)) == quantity(f"{number:,}")
     assert quantity(str(number)) != quantity(str(number + 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e999999", "-9.9e+99999999", "1e999999 km", "$1e999999", "9" * 59, "trillion " * 6, "1e999 million"],
+)
+def test_a_huge_number_costs_nothing(text: str) -> None:
+    """An answer of a few characters must not make a number of a million digits."""
+    amount = quantity(text)
+    assert amount is None or amount.value < 10**1100
+    assert settled(text, "12") is not True
+    assert number(text) is None or number(text) == amount.value  # type: ignore[union-attr]
+
+
+def test_scientific_notation_within_reason() -> None:
+    assert quantity("6.02e23") == quantity("602,000,000,000,000,000,000,000")
+    assert quantity("1e999") == quantity("10e998")
+    assert quantity("1e-3") == quantity("0.001")

@@ -143,8 +143,9 @@ def embeddings(model: CrossEncoder, texts: Sequence[str], tokenizer: Any, *, dev
     texts = sorted(dict.fromkeys(texts), key=len)
     tokenizer.enable_truncation(128)
     vectors: dict[str, Any] = {}
-    for start in range(0, len(texts), 1024):
-        part = texts[start : start + 1024]
+    size = 1024 if device == "cuda" else 32
+    for start in range(0, len(texts), size):
+        part = texts[start : start + size]
         encodings = tokenizer.encode_batch(part)
         longest = max(len(encoding.ids) for encoding in encodings)
         ids = torch.tensor([e.ids + [0] * (longest - len(e.ids)) for e in encodings], device=device)

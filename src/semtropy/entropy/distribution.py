@@ -284,6 +284,16 @@ class Mixture:
         """The smallest entropy whose `cdf` reaches `level`, the level being met to about 1e-5."""
         if not 0 <= level <= 1:
             raise InputError(f"level is {level}: a probability from 0 to 1")
+        if level not in self._quantiles:  # a page or a terminal asks again at every redraw
+            self._quantiles[level] = self._search(level)
+        return self._quantiles[level]
+
+    @cached_property
+    def _quantiles(self) -> dict[float, float]:
+        return {}
+
+    def _search(self, level: float) -> float:
+        """Narrow in on the quantile, a few points at a time, until what is left is straight."""
         low, high = self._support
         points, values = self._outline
         if level == 0 or low == high or values[0] >= level:

@@ -1,13 +1,12 @@
 """The two-level model: meanings with probabilities, and wordings within each meaning.
 
-Meanings are Dirichlet(alpha) over K. Within a meaning, sequences are found in size-biased order, each taking
-a share of what is left of the meaning's mass: Beta(1, theta) under a Dirichlet process (small theta:
-essentially one wording, large: many). Real meanings often have a few wordings of like size instead (two
-tokenisations of one number, with and without a full stop), so the first `main` of them may take shares Beta(1
-+ evenness, theta + evenness (main - i)); answers as long as sentences have so many rare wordings that shares
-Beta(1 - discount, theta + discount i) fit them better (Pitman-Yor). The product over the sequences found
-telescopes for all: with n_j sequences of known probability that sum to l_j, the likelihood of everything seen
-is
+Meanings are Dirichlet(alpha) over K. Within a meaning, sequences are found in size-biased order, each taking a share of
+what is left of the meaning's mass: Beta(1, theta) under a Dirichlet process (small theta: essentially one wording,
+large: many). Real meanings often have a few wordings of like size instead (two tokenisations of one number, with and
+without a full stop), so the first `main` of them may take shares Beta(1 + evenness, theta + evenness (main - i));
+answers as long as sentences have so many rare wordings that shares Beta(1 - discount, theta + discount i) fit them
+better (Pitman-Yor). The product over the sequences found telescopes for all: with n_j sequences of known probability
+that sum to l_j, the likelihood of everything seen is
 
     b_j^(1 - theta - evenness main) (b_j - l_j)^(q_j - 1) * constants,
     q_j = theta + evenness max(main - n_j, 0) + discount n_j

@@ -55,11 +55,11 @@ class OnnxEncoder:
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """One row of logits a pair; none is ever truncated."""
-        encoded = [self._tokenizer.encode(_sound(first), _sound(second)) for first, second in pairs]
         run = map if self._pool is None or len(pairs) == 1 else self._pool.map
-        return np.array(list(run(self._run, encoded)), dtype=float)
+        return np.array(list(run(self._run, pairs)), dtype=float)
 
-    def _run(self, encoding: Any) -> Floats:
+    def _run(self, pair: tuple[str, str]) -> Floats:
+        encoding = self._tokenizer.encode(_sound(pair[0]), _sound(pair[1]))
         feeds = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,

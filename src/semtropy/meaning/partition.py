@@ -84,6 +84,7 @@ class Grouper:
         self._counts: list[int] = []
         self._representatives: list[str] = []
         self._known: dict[object, int] = {}
+        self._silence: int | None = None  # the meaning of answers that say nothing
 
     @property
     def partition(self) -> Partition:
@@ -105,6 +106,8 @@ class Grouper:
         if meaning == len(self._counts):
             self._counts.append(0)
             self._representatives.append(text)
+            if not normal:
+                self._silence = meaning
         self._remember(meaning, text, tokens, normal, amount)
         return meaning
 
@@ -128,10 +131,9 @@ class Grouper:
         if not normal:  # nothing was said: the same as other silence, and like no answer
             return len(self._counts)
         for meaning in sorted(range(len(self._counts)), key=lambda m: (-self._counts[m], m)):
-            other = self._representatives[meaning]
-            if not normalise(other):
+            if meaning == self._silence:
                 continue
-            if (yield from self._same(other, text)):
+            if (yield from self._same(self._representatives[meaning], text)):
                 return meaning
         return len(self._counts)
 

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from .dates import read_date
 from .normal import normalise
@@ -55,7 +56,7 @@ _TEMPERATURE = re.compile(
     r"(?P<value>[+-]?[0-9.,]+) ?(?:(?:°|degrees? ?)(?P<short>[cfk])?(?P<long>celsius|centigrade|fahrenheit)?"
     r"|(?P<kelvin>k|kelvins?))"
 )
-_MONEY = re.compile(r"(?P<symbol>us\$|[$€£¥])(?P<value>[0-9.,]+) ?(?P<scale>[a-z]*)")
+_MONEY = re.compile(r"(?P<symbol>us\$|[$€£¥]) ?(?P<value>[0-9.,]+) ?(?P<scale>[a-z]*)")
 _SUFFIX = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9, "b": 10**9, "tn": 10**12}
 _AMOUNT = re.compile(
     r"(?P<value>[+-]?[0-9.,]+(?: (?:thousand|million|billion|trillion))?) ?"
@@ -86,8 +87,11 @@ def quantity(text: str) -> Quantity | None:
     >>> quantity("about 12"), quantity("12 or 13"), quantity("Paris")
     (None, None, None)
     """
-    if len(text) > 60:
-        return None
+    return _quantity(text) if len(text) <= 60 else None
+
+
+@lru_cache(4096)  # an answer is read again for each meaning it is compared with
+def _quantity(text: str) -> Quantity | None:
     plain = _fractions(normalise(text))
     if not plain:
         return None
@@ -123,15 +127,47 @@ def settled(a: str, b: str) -> bool | None:
     if {first.unit, second.unit} == {"", "percent"}:
         return _percent(first, second)
     if first.unit != second.unit:
-        return False if first.value != second.value and "" not in (first.unit, second.unit) else None
+        return _other_unit(first, second)
     if first.value == second.value:
         return True
     converted = first.unit not in ("", "ordinal") and _unit_word(a) != _unit_word(b)
-    if converted and abs(first.value - second.value) <= max(abs(first.value), abs(second.value)) / 200:
+    if converted and _close(first.value, second.value):
         return True  # a conversion, rounded
-    if first.value.denominator > 1 or second.value.denominator > 1:
-        return None if abs(first.value - second.value) * 50 < abs(first.value) else False
-    return False
+    return None if _rounded(first.value, second.value) else False  # rounded or wrong: the question tells
+
+
+def _other_unit(a: Quantity, b: Quantity) -> bool | None:
+    """Units that differ: only a bare number that is the other in some unit of its kind may mean the same.
+
+    "120" may be two hours where minutes were asked for, and "38" is never 36 kilograms.
+    """
+    if "" not in (a.unit, b.unit):
+        return False if a.value != b.value else None
+    bare, said = (a, b) if a.unit == "" else (b, a)
+    factors = {factor for base, factor in _UNITS.values() if base == said.unit} or {Fraction(1)}
+    if said.unit == "kelvin":
+        return None  # degrees of some scale
+    for factor in factors:
+        value = said.value / factor
+        if _rounded(bare.value, value) or (factor != 1 and _close(bare.value, value)):
+            return None
+    return None if bare.value == said.value else False
+
+
+def _close(a: Fraction, b: Fraction) -> bool:
+    """Whether a conversion, rounded, explains the difference."""
+    return abs(a - b) * 200 <= max(abs(a), abs(b))
+
+
+def _rounded(a: Fraction, b: Fraction) -> bool:
+    """Whether one is the other with fewer decimals: 3.14 and 3.14159, but not 52.5 and 51, or 12 and 13."""
+    places = [_decimals(value) for value in (a, b)]
+    return places[0] != places[1] and abs(a - b) < Fraction(1, 10 ** min(places))
+
+
+def _decimals(value: Fraction) -> int:
+    """How many decimals it is written with; 9 where there is no end to them."""
+    return next((n for n in range(9) if (value * 10**n).denominator == 1), 9)
 
 
 def _percent(a: Quantity, b: Quantity) -> bool | None:

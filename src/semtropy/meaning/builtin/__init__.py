@@ -6,8 +6,9 @@ How it was made and what it can do is in the model card (docs/judge-card.md); `t
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,8 +28,18 @@ __all__ = ["FOLDER", "Builtin"]
 
 FOLDER = Path(__file__).parent
 _SAME, _UNRELATED, _OPPOSED = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+_REVISION = 2  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512
 _SPECIAL = 4
+_MEMORABLE = 2000  # characters: longer texts are read anew, so that memory stays small
+
+
+class _Reading(NamedTuple):
+    """A text's normal form, that form's tokens, and the number of tokens of the text as it stands."""
+
+    normal: str
+    tokens: tuple[int, ...]
+    length: int
 
 
 class Builtin:
@@ -39,11 +50,13 @@ class Builtin:
         if not settings.is_file():
             raise InputError(f"{settings}: no such file; this copy of semtropy came without its judge")
         made = json.loads(settings.read_text("utf-8"))
-        self.name: str = made["name"]
+        self.name: str = f"{made['name']}.{_REVISION}"
         self._question_tokens: int = made["question_tokens"]
         self._scale: float = made["calibration"]["scale"]
         self._shift: float = made["calibration"]["shift"]
         self._encoder = OnnxEncoder(folder / "judge.onnx", folder / "tokenizer.json", threads=threads)
+        self._remembered = lru_cache(4096)(self._reading)
+        self._shortened = lru_cache(128)(self._shorten)
 
     def entails(self, batch: Sequence[Triple]) -> Floats:
         """The probability of entailment, a value a triple."""
@@ -67,13 +80,16 @@ class Builtin:
 
     def _pairs(self, question: str, a: str, b: str) -> list[list[tuple[str, str]]]:
         offsets = self._encoder.offsets
-        lengths = sum(len(offsets(text)) for text in (a, b))
+        lengths = self._read(a).length + self._read(b).length
         room = _LIMIT - _SPECIAL
         if lengths > room:
             half = room // 2
             return [[(one, two) for one in pieces(a, offsets, half)] for two in pieces(b, offsets, half)]
-        short = shorten(question, offsets, min(self._question_tokens, room - lengths))
+        short = self._shortened(question, min(self._question_tokens, room - lengths))
         return [[(f"{short} {a}".strip(), b)]]
+
+    def _shorten(self, question: str, room: int) -> str:
+        return shorten(question, self._encoder.offsets, room)
 
     def _calibrated(self, logits: Floats) -> Floats:
         """Probabilities with the log-odds of entailment scaled and shifted as fitted on held-out answers."""
@@ -89,15 +105,22 @@ class Builtin:
 
         Texts that differ only in what its vocabulary lacks (some scripts, signs) look the same to it and are not.
         """
-        first, second = normalise(a), normalise(b)
-        if first == second:
+        first, second = self._read(a), self._read(b)
+        if first.normal == second.normal:
             return _SAME
-        if not first or not second:
+        if not first.normal or not second.normal:
             return _UNRELATED
         arithmetic = settled(a, b)
         if arithmetic is not None:
             return _SAME if arithmetic else _OPPOSED
-        tokens = self._encoder.ids(first)
-        if tokens != self._encoder.ids(second):
+        if first.tokens != second.tokens:
             return None
-        return _UNRELATED if self._encoder.unknown in tokens else _SAME
+        return _UNRELATED if self._encoder.unknown in first.tokens else _SAME
+
+    def _read(self, text: str) -> _Reading:
+        """What the pairs of a text need of it, remembered: an answer is compared with many meanings."""
+        return self._remembered(text) if len(text) <= _MEMORABLE else self._reading(text)
+
+    def _reading(self, text: str) -> _Reading:
+        normal = normalise(text)
+        return _Reading(normal, tuple(self._encoder.ids(normal)), len(self._encoder.ids(text)))
