@@ -241,7 +241,8 @@ def main() -> int:
     )
     with (
         upstream(faults=True) as base,
-        gateway(base, "--concurrency", "32", "--queue", "24") as (address, pid),
+        # A small cache is full within seconds: memory that still grows after that is a leak.
+        gateway(base, "--concurrency", "32", "--queue", "24", "--cache-size", "200") as (address, pid),
     ):
         found = asyncio.run(load(address, pid, clients=arguments.clients, seconds=arguments.seconds))
     total = sum(found["outcome"].values())

@@ -58,9 +58,13 @@ async def check(asked: CheckRequest, request: Request) -> Response:
 
 async def _told(state: State, order: Order, facts: dict[str, Any]) -> AsyncIterator[bytes]:
     yield event({**described(order.terms), "source": order.source}, "terms")
-    seen, last = 0, None
+    seen, last, verdict = 0, None, None
     try:
         async for step in order.run.follow():
+            if step.reason is not None:
+                # Before its curve: what a distribution was asked earlier moves its later quantiles a little, and the
+                # verdict must be the one that a check without a stream gives.
+                verdict = await state.desk.conclude(step, order)
             # The distribution behind a curve takes milliseconds, which other requests should not wait for.
             yield event(await asyncio.to_thread(step_as_data, step, order.terms, seen=seen), "step")
             seen, last = len(step.samples), step
@@ -69,7 +73,8 @@ async def _told(state: State, order: Order, facts: dict[str, Any]) -> AsyncItera
         yield event(body(problem_of(error)), "error")
         return
     assert last is not None
-    verdict = await state.desk.conclude(last, order)
+    if verdict is None:  # stopped from outside
+        verdict = await state.desk.conclude(last, order)
     facts |= {"flagged": verdict.flagged, "samples": verdict.samples}
     yield event(
         verdict.to_dict()
