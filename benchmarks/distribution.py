@@ -58,7 +58,7 @@ def accuracy(floors: list[float], alpha: float, theta: float) -> None:
     best = two_level_cdf(floors, 12, points, alpha, theta, tolerance=1e-6)
     law = Mixture((component(floors, 12, alpha, theta),), 0.0, 1.0)
     off = np.abs(law.cdf(points) - best).max()
-    print(f"alpha {alpha}, theta {theta}: a mixture is off by {off:.1e} and says {law.error:.1e}")
+    print(f"alpha {alpha}, theta {theta}: a mixture is off by {off:.1e} and says {law.error(points):.1e}")
     spent = milliseconds(lambda: two_level_cdf(floors, 12, points, alpha, theta), 2)
     print(f"  two_level_cdf at 15 points, tolerance 1e-5: {spent:.0f} ms")
 

@@ -1,7 +1,7 @@
 """The distribution function of the entropy: credible intervals and P(h > x) without Monte Carlo noise.
 
 `law` has the mathematics. A `Mixture` adds up the components of a belief, shares the work of those that differ only in
-how many meanings are unseen, and refines its draws until their two halves agree.
+how many meanings are unseen, and works each out once: what it says does not depend on what it was asked before.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Component", "Known", "Mixture", "cdf", "two_level_cdf"]
 
-FEWEST, DRAWS = 128, 1 << 11  # of a component, and of a mixture to begin with
+FEWEST, DRAWS = 128, 1 << 11  # of a component, and of one that stands alone to begin with
 OUTLINE, SECTIONS = (
     33,
     16,
@@ -176,18 +176,9 @@ def _power_of_two(x: float) -> int:
     return max(FEWEST, 1 << max(0, int(np.ceil(np.log2(max(x, 1.0))))))
 
 
-@dataclass(slots=True)
-class _Refined:
-    """How far a mixture has been worked out."""
-
-    draws: int
-    laws: list[_Law]
-    error: float
-
-
 @dataclass(frozen=True)
 class Mixture:
-    """The distribution of the entropy under a mixture of components, to `tolerance` in probability.
+    """The distribution of the entropy under a mixture of components, from so many `draws` in all (a power of 2).
 
     >>> two = Component(1.0, np.array([0.5]), np.array([1.0]), np.array([0.3]), 1, 0.5)
     >>> belief = Mixture((two,), mean=0.39, variance=0.05)
@@ -200,8 +191,7 @@ class Mixture:
     components: tuple[Component, ...]
     mean: float
     variance: float
-    tolerance: float = 1e-3
-    most_draws: int = 1 << 12
+    draws: int = 1 << 12
     rough: bool = True  # whether small tables may guide so few draws
 
     @cached_property
@@ -221,43 +211,29 @@ class Mixture:
         return min(a for a, _ in ends), max(b for _, b in ends)
 
     @cached_property
-    def _refined(self) -> _Refined:
-        return _Refined(DRAWS, self._laws(DRAWS), 0.0)
-
-    def _laws(self, draws: int) -> list[_Law]:
-        """A law for each component, from so many draws in all."""
+    def _laws(self) -> list[_Law]:
+        """A law for each component."""
         kept, weights = self._kept
-        return _laws(kept, [_power_of_two(draws * w) for w in weights], rough=self.rough)
+        return _laws(kept, [_power_of_two(self.draws * w) for w in weights], rough=self.rough)
 
     def _whole(self, points: Floats) -> Floats:
-        """The distribution function from the draws there are."""
-        laws = zip(self._refined.laws, self._kept[1], strict=True)
-        return sum((weight * law.whole(points) for law, weight in laws), np.zeros(points.size))
+        """The distribution function, from all draws."""
+        laws = zip(self._laws, self._kept[1], strict=True)
+        total = sum((weight * law.whole(points) for law, weight in laws), np.zeros(points.size))
+        return np.asarray(np.clip(total, 0, 1))
 
-    def _checked(self, points: Floats) -> Floats:
-        """The distribution function with as many draws as make their two halves agree."""
-        now = self._refined
-        while True:
-            first, second = np.zeros(points.size), np.zeros(points.size)
-            for law, weight in zip(now.laws, self._kept[1], strict=True):
-                one, two = law.halves(points)
-                first, second = first + weight * one, second + weight * two
-            now.error = float(np.abs(first - second).max(initial=0.0)) / 2
-            if now.error <= self.tolerance or now.draws >= self.most_draws:
-                result: Floats = np.clip((first + second) / 2, 0, 1)
-                return result
-            now.draws *= 4 if now.error > 2 * self.tolerance else 2
-            now.laws = self._laws(now.draws)
+    def error(self, points: Floats) -> float:
+        """Half the distance of what the two halves of the draws say, at the worst of the points."""
+        first, second = np.zeros(points.size), np.zeros(points.size)
+        for law, weight in zip(self._laws, self._kept[1], strict=True):
+            one, two = law.halves(points)
+            first, second = first + weight * one, second + weight * two
+        return float(np.abs(first - second).max(initial=0.0)) / 2
 
     @property
     def exact(self) -> bool:
         """False where some component had to be approximated by its mean and variance."""
-        return not any(isinstance(law, _Matched) for law in self._refined.laws)
-
-    @property
-    def error(self) -> float:
-        """Half the distance of the two halves of the draws, at worst, where the function was last asked for."""
-        return self._refined.error
+        return not any(isinstance(law, _Matched) for law in self._laws)
 
     def cdf(self, points: Sequence[float] | Floats) -> Floats:
         """P(entropy <= point) for each point."""
@@ -269,7 +245,7 @@ class Mixture:
         result = (flat >= high).astype(float)
         inside = (flat >= low) & (flat < high)
         if inside.any():
-            result[inside] = self._checked(flat[inside])
+            result[inside] = self._whole(flat[inside])
         return result.reshape(x.shape)
 
     @cached_property
@@ -369,10 +345,13 @@ def _one(
     if not 1e-7 <= tolerance < 1:
         raise InputError(f"tolerance is {tolerance}: a number from 1e-7 to 1")
     component = Component(1.0, p, q, floors, int(size) - floors.size, alpha)
-    mixture = Mixture((component,), 0.0, 0.0, tolerance, MOST, rough=False)
-    result = mixture.cdf(vector(points, "points"))
-    if mixture.error > 100 * tolerance:
-        raise ConvergenceError(
-            f"the distribution reached {mixture.error:.1e} where {tolerance:.1e} was asked for"
-        )
-    return result
+    at, draws = vector(points, "points"), DRAWS
+    while True:
+        mixture = Mixture((component,), 0.0, 0.0, draws, rough=False)
+        error = mixture.error(at)
+        if error <= tolerance or draws >= MOST:
+            break
+        draws *= 4 if error > 2 * tolerance else 2
+    if error > 100 * tolerance:
+        raise ConvergenceError(f"the distribution reached {error:.1e} where {tolerance:.1e} was asked for")
+    return mixture.cdf(at)

@@ -84,10 +84,11 @@ class Cells:
             inside = rise * rise - 4 * bow * above
             root = np.sqrt(np.maximum(inside, 0))
             sum_ = np.where(rise < 0, rise - root, rise + root)
-            one, other = (
-                np.clip(sum_ / (2 * bow), 0, 1),
-                np.clip(2 * above / np.where(sum_ == 0, 1e-300, sum_), 0, 1),
-            )
+            with np.errstate(
+                over="ignore"
+            ):  # a straight cell has next to no bow, and its far root lies beyond any number
+                one = np.clip(sum_ / (2 * bow), 0, 1)
+                other = np.clip(2 * above / np.where(sum_ == 0, 1e-300, sum_), 0, 1)
             between = np.where(inside > 0, np.abs(one - other), 0.0)
             total[i] = np.where(bow > 0, 1 - between, between) @ weight
         return total
