@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Component", "Known", "Mixture", "cdf", "two_level_cdf"]
 
 FEWEST, DRAWS = 128, 1 << 11  # of a component, and of one that stands alone to begin with
-OUTLINE, SECTIONS = (
-    33,
-    16,
-)  # points of the support, and parts of what lies between two, on the way to a quantile
-SMALL_RISE = 1e-4  # over so little a distribution function is a straight line
+OUTLINE, SECTIONS = 33, 8  # points of the support, parts of what lies between two, on the way to a quantile
+SMALL_RISE = 1e-3  # over so little a distribution function is a straight line
 MOST = 1 << 18
 MOST_SEEN = MOST_DIMENSIONS - 4
 SHARPEST = 1e-12  # a standard deviation below this drowns in the rounding of the entropy itself
@@ -214,7 +211,9 @@ class Mixture:
     def _laws(self) -> list[_Law]:
         """A law for each component."""
         kept, weights = self._kept
-        return _laws(kept, [_power_of_two(self.draws * w) for w in weights], rough=self.rough)
+        alone = max(c.floors.size for c in kept) == 1  # one dimension, which needs few points
+        draws = self.draws / 8 if alone and self.rough else self.draws
+        return _laws(kept, [_power_of_two(draws * w) for w in weights], rough=self.rough)
 
     def _whole(self, points: Floats) -> Floats:
         """The distribution function, from all draws."""
@@ -257,7 +256,7 @@ class Mixture:
         return points, values
 
     def quantile(self, level: float) -> float:
-        """The smallest entropy whose `cdf` reaches `level`, the level being met to about 1e-5."""
+        """The smallest entropy whose `cdf` reaches `level`, which is met to about 1e-4."""
         if not 0 <= level <= 1:
             raise InputError(f"level is {level}: a probability from 0 to 1")
         if level not in self._quantiles:  # a page or a terminal asks again at every redraw
