@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+TORCH ?= torch
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
 INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/*.c src/semtropy/entropy/*.h)
 
-.PHONY: help demo test check bench docs picture clean
+.PHONY: help demo test extras check bench docs picture clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +34,10 @@ demo: $(VENV)/.demo  ## one known and one obscure question, checked on the built
 
 test: $(VENV)/.dev  ## every test
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# Never part of the set-up: they are large, and nothing but the models `hf:` and the engine `ray` needs them.
+extras: $(VENV)/.dev  ## torch, transformers and Ray, for the tests that skip without them
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[transformers,ray]'
 
 check: $(VENV)/.dev  ## style, types, docs in step with the code
 	$(BIN)/ruff check .

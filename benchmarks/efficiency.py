@@ -141,7 +141,7 @@ def main(recordings: bool = True) -> None:
         show(path.name.removesuffix(".jsonl.gz"), compare(recorded(path), seeds=5))
     for theta in (0.1, 1.0, 30.0):
         for size in (10, 1000):
-            show(f"simulated, theta {theta:g}, K to {size}", compare(simulated(theta, size, 120), seeds=1))
+            show(f"simulated, theta {theta:g}, K to {size}", compare(simulated(theta, size, 300), seeds=1))
 
 
 if __name__ == "__main__":

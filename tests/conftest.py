@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from semtropy.errors import WeightsError
 from semtropy.models import load_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -64,3 +65,22 @@ def llama_url(smollm2: Any) -> Iterator[str]:
     server = xllamacpp.Server(params)
     yield f"{server.listening_address}/v1"
     del server
+
+
+@pytest.fixture
+def mount(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a small file system of its own, with options of `mount`, for as long as the test runs."""
+    if os.name != "posix" or os.geteuid() != 0 or not Path("/proc/filesystems").exists():
+        pytest.skip("mounting a small file system needs root on Linux")
+    place = tmp_path / "mounted"
+    place.mkdir()
+
+    def make(options: str) -> Path:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("this machine does not allow a mount")
+        return place
+
+    yield make
+    if place.is_mount():
+        subprocess.run(["umount", str(place)], check=True)

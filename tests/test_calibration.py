@@ -15,11 +15,12 @@ from semtropy import Belief
 from semtropy.calibration import Calibration, Isotonic, Logistic
 from semtropy.cli import main
 from semtropy.errors import InputError
-from semtropy.recording import Header, Recording, Row
+from semtropy.recording import Header, Recording, Row, write_recording
 from semtropy.study.calibrate import fit_calibration, threshold_for
 from semtropy.study.figures import saved
 from semtropy.study.reliability import draw_reliability
 
+QUESTIONS = 30  # enough for five folds of both kinds of answers
 CURVES = [Logistic(2.0, -1.5), Isotonic((0.0, 0.5, 1.5), (0.05, 0.05, 0.9))]
 
 
@@ -179,3 +180,49 @@ def test_command(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     for verdict in verdicts:
         assert verdict["probability"] == pytest.approx(calibration(Belief(verdict["entropy"]["mean"])))
         assert verdict["flagged"] == (verdict["probability"] > threshold)
+
+
+@pytest.mark.parametrize(("estimator", "other"), [("histogram", "bayes"), ("bayes", "histogram")])
+def test_calibrate_then_score_then_check(
+    estimator: str, other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One file, made by one command and taken by the two others."""
+    recording, file, script = (str(tmp_path / name) for name in ("run.jsonl", "fitted.json", "script.json"))
+    write_recording(recording, graded(0).header, graded(QUESTIONS).rows)
+    answers = {"Sure?": {"yes": 1.0}, "Who?": {f"name {k}": 0.1 for k in range(10)}}
+    Path(script).write_text(json.dumps(answers))
+
+    def told(*arguments: str, code: int = 0) -> list[dict[str, Any]]:
+        assert main([*arguments, "--calibration", file, "--json"]) == code
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    made = ["--estimator", estimator, "--budgets", "5", "--target-error", "0.3"]
+    assert main(["calibrate", recording, "--out", file, *made]) == 0
+    calibration = Calibration.load(file)
+    assert calibration.threshold is not None
+    capsys.readouterr()
+    scored = told("score", recording, "--estimator", estimator)
+    assert len(scored) == QUESTIONS
+    assert {verdict["flagged"] for verdict in scored} == {True, False}
+    asked = ["--model", f"scripted:{script}", "--judge", "exact", "--seed", "1", "--estimator"]
+    checked = told("check", "Sure?", *asked, estimator) + told("check", "Who?", *asked, estimator, code=3)
+    for verdict in scored + checked:
+        assert verdict["probability"] == pytest.approx(calibration(Belief(verdict["entropy"]["mean"])))
+        assert verdict["flagged"] == (verdict["probability"] > calibration.threshold)
+        assert not any("calibration" in warning for warning in verdict["warnings"])
+
+    assert main(["score", recording, "--calibration", file, "--estimator", other]) != 0
+    assert f"was fitted for the estimator {estimator}, not {other}" in capsys.readouterr().err
+    [mismatched] = told("check", "Who?", *asked, other, code=3)
+    assert any(f"was fitted for the estimator {estimator}" in text for text in mismatched["warnings"])
+
+
+@pytest.mark.parametrize("command", ["score", "check"])
+def test_a_calibration_that_is_none_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_recording(tmp_path / "run.jsonl", graded(0).header, graded(3).rows)
+    (tmp_path / "c.json").write_text('{"semtropy_calibration": 9}')
+    what = str(tmp_path / "run.jsonl") if command == "score" else "Who?"
+    assert main([command, what, "--calibration", str(tmp_path / "c.json")]) != 0
+    assert "c.json" in capsys.readouterr().err

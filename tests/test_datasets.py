@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import operator
 import os
 import zipfile
 from typing import TYPE_CHECKING, Any
@@ -229,10 +230,22 @@ def test_the_hub_when_it_can_be_reached_and_when_not(monkeypatch: pytest.MonkeyP
         load_dataset("svamp")
 
 
+def test_no_fact_is_asked_twice_and_sums_keep_their_ids() -> None:
+    questions = {question.id: question for question in facts.questions()}
+    assert len(questions) == len({question.text for question in questions.values()}) == 715
+    # As recordings made before repeats were drawn again know them; the repeats' own ids are not used again.
+    assert questions["sum/0"].text == "What is 8 plus 8?"
+    assert questions["sum/119"].text == "What is 717 plus 344?"
+    assert not {f"sum/{number}" for number in (24, 60, 90, 102, 108, 111, 114)} & set(questions)
+    for question in (each for name, each in questions.items() if name.startswith("sum/")):
+        a, sign, b = question.text.removeprefix("What is ").removesuffix("?").split()
+        operation = {"plus": operator.add, "minus": operator.sub, "times": operator.mul}[sign]
+        assert question.references == (str(operation(int(a), int(b))),)
+
+
 def test_facts_are_many_and_different() -> None:
     questions = list(facts.questions())
-    assert len({question.id for question in questions}) == 715
-    assert len({question.text for question in questions}) == 708  # seven small sums come up twice
+    assert len(questions) == 715
     assert all(len(question.references) == 1 for question in questions)
     assert len(load_dataset("facts").questions) == 600
     with pytest.raises(InputError, match="made by semtropy"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.default_prior import default_prior
 
 from semtropy import Evidence, Partition, Sample
 from semtropy.errors import InputError
@@ -130,6 +132,31 @@ def test_rounding_does_not_order_questions() -> None:
     bayes = load_estimator("bayes")
     means = {bayes(draws(("4", logprob))).mean for logprob in (0.0, -3e-8, 4e-8)}
     assert len(means) == 1
+
+
+def test_where_nothing_is_left_to_find_the_entropy_is_known() -> None:
+    evidence = Evidence.gather([Sample("4", math.log(0.75)), Sample("5", math.log(0.25))], Partition((0, 1)))
+    belief = load_estimator("bayes")(evidence)
+    assert belief.mean == pytest.approx(-0.75 * math.log(0.75) - 0.25 * math.log(0.25), abs=1e-5)
+    assert belief.variance == 0
+    assert belief.interval(0.9) == (belief.mean, belief.mean)
+    assert (belief.probability_above(0.5), belief.probability_above(0.6)) == (1.0, 0.0)
+    assert load_estimator("bayes")(Evidence(counts=(3,), floors=(1.0,))).mean == 0
+
+
+def test_rounded_log_probabilities_may_exceed_one_by_a_little_and_no_more() -> None:
+    rounded = [Sample("4", math.log(0.752)), Sample("5", math.log(0.251))]
+    assert load_estimator("bayes")(Evidence.gather(rounded, Partition((0, 1)))).variance == 0
+    wrong = [Sample("4", math.log(0.8)), Sample("5", math.log(0.4))]
+    with pytest.raises(InputError, match=r"sum to 1\.2: .*another temperature"):
+        load_estimator("bayes")(Evidence.gather(wrong, Partition((0, 1))))
+
+
+def test_the_shipped_prior_is_the_one_its_tool_makes() -> None:
+    shipped, made = Prior.default(), default_prior()
+    assert shipped.kinds == made.kinds
+    for own, same in zip(shipped.weights, made.weights, strict=True):
+        assert own == pytest.approx(same, abs=1e-7)
 
 
 def test_more_meanings_than_any_in_training_is_no_special_case() -> None:

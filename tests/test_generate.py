@@ -11,14 +11,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from counting_model import Counting, Flaky
 from semtropy.cli import main
-from semtropy.errors import InputError, MissingExtra, ModelError, StoreError
+from semtropy.errors import InputError, MissingExtra, ModelError, RecordingError, StoreError
 from semtropy.models.scripted import Scripted
 from semtropy.nouns import Partition, Question, Sample
 from semtropy.recording import read_recording
@@ -32,6 +32,9 @@ from semtropy.study.engines.local import LocalEngine
 from semtropy.study.generate import generate
 from semtropy.study.p_true import p_true_prompt
 from semtropy.study.prompt import BriefPrompt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HELPER = Path(__file__).with_name("counting_model.py")
 
@@ -280,6 +283,26 @@ def test_the_examples_of_p_true_are_made_once(dataset: Dataset, tmp_path: Path) 
     assert json.loads((tmp_path / "p_true.json").read_text()) == kept
 
 
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        ('["Question: ...", "Question: ..."]', "not the examples of P.True. that this version keeps"),
+        ('{"capital/Peru": "Question: ..."}', "not the examples"),
+        ('{"capital/Peru": {"answer": "Lima", "others": "Lima", "correct": true}}', "not the examples"),
+        ('{"capital/Peru": {"answer": "Lima", "others": [], "correct": "yes"}}', "not the examples"),
+        ('{"capital/Peru"', "not JSON"),
+        ("\0", "not JSON"),
+    ],
+)
+def test_examples_of_p_true_that_another_version_kept_are_named(
+    dataset: Dataset, tmp_path: Path, kept: str, words: str
+) -> None:
+    go(dataset, tmp_path, Counting(), p_true=())
+    (tmp_path / "p_true.json").write_text(kept)
+    with pytest.raises(RecordingError, match=rf"p_true\.json: {words}"):
+        go(dataset, tmp_path, Counting(), p_true=())
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> str:
     path = tmp_path / "script.json"
@@ -308,6 +331,35 @@ def test_the_command(tmp_path: Path, script: str, capsys: pytest.CaptureFixture[
     part.write_bytes(part.read_bytes()[:-2])
     assert main(["recording", "verify", out]) == 1
     assert "the bytes have changed" in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_under_the_command(
+    mount: Callable[[str], Path], script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = mount("size=200k")
+    out = str(place / "run")
+    command = ["generate", "--dataset", "facts", "--model", script, "--out", out, "--limit", "40"]
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert (
+        "the disk is full. What was finished is safe: free some space and run the same command again" in said
+    )
+    before = list(row_lines(out))
+    assert 0 < len(before) < 40
+    subprocess.run(["mount", "-o", "remount,size=8m", str(place)], check=True)
+    assert main(command) == 0
+    assert f"40 of 40 questions in {out}, {len(before)} of them from before" in capsys.readouterr().out
+    assert list(row_lines(out))[: len(before)] == before
+    assert verify(out) == []
+
+
+def test_a_folder_on_a_read_only_disk(
+    mount: Callable[[str], Path], script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = mount("ro")
+    command = ["generate", "--dataset", "facts", "--model", script, "--out", str(place / "run")]
+    assert main(command) == 1
+    assert "read-only, or no permission): choose another folder with --out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

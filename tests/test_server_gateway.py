@@ -202,6 +202,28 @@ def test_block(upstream: tuple[Upstream, str]) -> None:
         assert chunks[-1].semtropy["blocked"] is False
 
 
+def test_a_stream_that_is_held_back_has_its_verdict_in_the_headers_too(
+    upstream: tuple[Upstream, str],
+) -> None:
+    with gateway(upstream[1], mode="block", place="headers") as url:
+        for prompt, word in ((UNSURE, "flagged"), (STEADY, "steady")):
+            body = {"model": "m", "messages": [{"role": "user", "content": prompt}], "stream": True}
+            reply = httpx.post(f"{url}/v1/chat/completions", json=body)
+            assert reply.headers["content-type"].startswith("text/event-stream")
+            assert reply.headers["x-semtropy-verdict"] == word
+            assert reply.headers["x-semtropy-blocked"] == ("true" if prompt == UNSURE else "false")
+            assert reply.text.endswith("data: [DONE]\n\n")
+            assert ("It was Dr" in reply.text, "It is" in reply.text) == (False, prompt == STEADY)
+
+
+def test_a_stream_that_breaks_while_it_is_held_back_is_an_error() -> None:
+    app = Upstream(spread, fault=lambda number: "cut" if number == 1 else None)
+    with served(app) as base, gateway(f"{base}/v1", mode="block") as url:
+        with pytest.raises(openai.APIStatusError, match="broke off") as caught:
+            list(ask(client(url), STEADY, stream=True))
+        assert caught.value.status_code == 502
+
+
 def test_a_check_that_fails_leaves_the_answer(upstream: tuple[Upstream, str]) -> None:
     """The answer's own request is fine, all that come after it are refused."""
     app = Upstream(spread, fault=lambda number: None if number % 20 == 1 else 403)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections import Counter
 from contextlib import suppress
@@ -22,6 +23,7 @@ from benchmarks.gateway import answers, fair, load  # noqa: E402
 from openai_upstream import Upstream, served  # noqa: E402
 from semtropy.models.scripted import Scripted  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
+from semtropy.server.runs import Run  # noqa: E402
 from semtropy.server.settings import Settings  # noqa: E402
 
 SECONDS = 5.0
@@ -53,7 +55,32 @@ def test_a_load_that_is_not_fair_is_seen() -> None:
     assert fair({**sound, "outcome": {"verdict": 4, "mixed up": 1, "429": 2}})
     assert fair({**sound, "counted": {"200": 4, "429": 2}})
     assert fair({**sound, "counted": {"200": 6, "429": 1}})
-    assert fair({**sound, "memory_mb": [90, 90, 100, 200]})
+    assert fair({**sound, "memory_mb": [90, 90, 100, 110]})
+    assert not fair({**sound, "memory_mb": [90, 108, 110, 112]})
+
+
+def test_what_is_kept_does_not_grow() -> None:
+    """After any number of questions there are as many runs in memory as the cache holds, whatever became of them."""
+    faults: dict[int, int | str] = {7: 500, 11: "cut", 13: 429}
+    upstream = Upstream(
+        answers,
+        keep=False,
+        fault=lambda number: next((kind for every, kind in faults.items() if number % every == 0), None),
+    )
+    alive, room = [], 5
+    with served(upstream) as base:
+        settings = Settings(upstream=f"{base}/v1", judge="exact", cache_size=room)
+        with served(create_app(settings)) as url, httpx.Client(timeout=60) as client:
+            for turn in range(3):
+                for number in range(20):
+                    messages = [{"role": "user", "content": f"{turn}-{number}"}]
+                    body = {"model": "m", "messages": messages, "stream": number % 2 == 0}
+                    client.post(f"{url}/v1/chat/completions", json=body)
+                client.post(f"{url}/v1/check", json={"prompt": f"{turn}", "model": "m", "stream": True})
+                gc.collect()
+                alive.append(sum(isinstance(held, Run) for held in gc.get_objects()))
+    assert alive[0] > 0
+    assert max(alive) <= room + 1, alive
 
 
 def test_schemathesis_finds_no_server_error() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -12,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from semtropy.errors import InputError  # noqa: E402
 from semtropy.models.scripted import Scripted  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.logs import JSONLines  # noqa: E402
+from semtropy.server.metrics import PARTS  # noqa: E402
 from semtropy.server.settings import Settings, flag_fields, settings_table  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -213,6 +216,40 @@ def test_an_operators_key_goes_upstream_instead_of_the_clients() -> None:
     assert set(app.keys) == {"Bearer sk-op"}
 
 
+def reachable(root: object) -> str:
+    """Every text that can be reached from `root` without going through code."""
+    code = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.FrameType)
+    seen, waiting, texts = {id(root)}, [root], []
+    while waiting:
+        for found in gc.get_referents(waiting.pop()):
+            if isinstance(found, str | bytes):
+                texts.append(found if isinstance(found, str) else found.decode("latin-1"))
+            elif id(found) not in seen and not isinstance(found, code):
+                seen.add(id(found))
+                waiting.append(found)
+    return "\n".join(texts)
+
+
+def test_a_clients_key_is_not_kept() -> None:
+    """Nothing the gateway holds after its requests has the key in it; the questions it remembers are found."""
+    with served(Upstream(lambda prompt: {"Yes": 0.6, "No": 0.4})) as base:
+        app = create_app(Settings(judge="exact", upstream=f"{base}/v1"))
+        with (
+            served(app) as url,
+            httpx.Client(headers={"Authorization": "Bearer sk-to-be-forgotten"}) as client,
+        ):
+            for stream in (False, True):
+                messages = [{"role": "user", "content": f"Remembered {stream}?"}]
+                body = {"model": "m", "messages": messages, "stream": stream}
+                assert client.post(f"{url}/v1/chat/completions", json=body).status_code == 200
+                asked = {"model": "m", "prompt": "Sure?", "stream": stream}
+                assert client.post(f"{url}/v1/check", json=asked).status_code == 200
+            gc.collect()
+            kept = reachable(app.state.semtropy)
+    assert "Remembered True?" in kept
+    assert "to-be-forgotten" not in kept
+
+
 # Logs and counters
 
 
@@ -265,6 +302,32 @@ def test_counters_are_exact() -> None:
     assert found['semtropy_requests_total{route="/v1/check",status="200"}'] == 6
     assert found['semtropy_errors_total{kind="ModelError"}'] >= 1
     assert found['semtropy_seconds_count{part="check"}'] == 4
+    rounds = sum(reply["rounds"] for reply in new)
+    assert found['semtropy_seconds_count{part="estimating"}'] == rounds
+    assert found['semtropy_seconds_count{part="concluding"}'] == 4
+    assert found['semtropy_seconds_count{part="judging"}'] >= 1
+    assert found['semtropy_seconds_count{part="upstream"}'] == 0
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_the_latency_of_each_part_is_told(streaming: bool) -> None:
+    """The upstream waits before its first byte and between words; each part holds as much as it should."""
+    app = Upstream(lambda prompt: {"a b c d": 1.0}, first=0.1, between=0.1)
+    with served(app) as base, gateway(upstream=f"{base}/v1") as url:
+        body = {"model": "m", "messages": [{"role": "user", "content": "Sure?"}], "stream": streaming}
+        httpx.post(f"{url}/v1/chat/completions", json=body)
+        found = counters(url)
+        described = next(
+            line for line in httpx.get(f"{url}/metrics").text.splitlines() if "HELP semtropy_seconds " in line
+        )
+    spent = {part: found[f'semtropy_seconds_sum{{part="{part}"}}'] for part in PARTS}
+    counts = {part: found[f'semtropy_seconds_count{{part="{part}"}}'] for part in PARTS}
+    assert counts == dict.fromkeys(PARTS, 1.0) | {"judging": 0.0}
+    assert all(part in described for part in PARTS)
+    assert 0.1 <= spent["first_byte"] <= spent["upstream"]
+    assert spent["upstream"] >= (0.5 if streaming else 0.1)
+    assert 0.1 <= spent["sampling"] <= spent["check"]
+    assert 0 < spent["estimating"] < spent["check"]
 
 
 # Sharing and limits
@@ -345,6 +408,11 @@ def test_a_client_that_leaves_ends_its_check() -> None:
 
 
 # Settings
+
+
+def test_it_listens_on_loopback_unless_told_otherwise() -> None:
+    assert Settings.gather(environment={}).host == "127.0.0.1"
+    assert Settings.gather(environment={"SEMTROPY_HOST": "0.0.0.0"}).host == "0.0.0.0"
 
 
 def test_later_sources_win(tmp_path: Path) -> None:
@@ -458,6 +526,37 @@ def test_several_workers_add_up(tmp_path: Path) -> None:
             found = counters(url)
             assert found['semtropy_requests_total{route="/v1/check",status="200"}'] == 24
             assert found["semtropy_samples_total"] == drawn
+
+
+def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
+    """What they counted stays counted, what they had under way is no longer under way."""
+    app = Upstream(lambda prompt: {"Yes": 1.0}, first=60.0)
+    with served(app) as base, process(tmp_path, "--workers", "2", "--upstream", f"{base}/v1") as (_, url):
+        body = {"model": "m", "messages": [{"role": "user", "content": "Sure?"}]}
+
+        def ask() -> None:
+            with suppress(httpx.TransportError):
+                httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while not app.count:
+            time.sleep(0.01)
+        before = counters(url)
+        assert before["semtropy_requests_in_progress"] == 1
+        for pid in re.findall(r"Started server process \[(\d+)\]", (tmp_path / "log").read_text()):
+            os.kill(int(pid), signal.SIGKILL)
+        asking.join(20)
+        assert not asking.is_alive()
+        deadline, after = time.monotonic() + 60, None
+        while after is None:
+            with suppress(httpx.TransportError):
+                after = counters(url)
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert after["semtropy_requests_in_progress"] == 0
+        ready = 'semtropy_requests_total{route="/readyz",status="200"}'
+        assert after[ready] >= before[ready] >= 1
 
 
 def test_a_port_that_is_taken_is_told(url: str) -> None:

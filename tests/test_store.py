@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -23,6 +23,10 @@ from semtropy.recording import store as store_module
 from semtropy.recording.store import Store, encode_row, read_manifest, row_lines, store_parts
 from semtropy.recording.store_tools import export, merge, summarise, verify
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NEWLINE = b"\n"
 IDENTITY = {"model": "m", "prompt": "p", "dataset": "d", "temperature": 1.0}
 HEADER = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
 
@@ -154,30 +158,35 @@ def test_a_failing_disk_loses_nothing(
     assert verify(tmp_path) == []
 
 
-def test_a_really_full_disk(tmp_path: Path) -> None:
-    if os.name != "posix" or os.geteuid() != 0 or not Path("/proc/filesystems").exists():
-        pytest.skip("mounting a small file system needs root on Linux")
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(tmp_path)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("this machine does not allow a mount")
-    try:
-        folder = tmp_path / "run"
-        with open_store(folder) as store:
-            fill = (store.commit([row(number, "x" * 20_000)]) for number in range(100))
-            with pytest.raises(StoreError, match="the disk is full"):
-                all(done is None for done in fill)
-        kept = len(list(row_lines(folder)))
-        assert kept > 3
-        assert verify(folder) == []
-        for part in store_parts(folder)[:2]:
-            part.path.unlink()  # somebody frees space
-        with open_store(folder) as store:
-            assert len(store.done) == kept - 2
-            store.commit([row(0, "x" * 20_000)])
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+def test_a_really_full_disk(mount: Callable[[str], Path]) -> None:
+    folder = mount("size=256k") / "run"
+    with open_store(folder) as store:
+        fill = (store.commit([row(number, "x" * 20_000)]) for number in range(100))
+        with pytest.raises(StoreError, match="the disk is full"):
+            all(done is None for done in fill)
+    kept = len(list(row_lines(folder)))
+    assert kept > 3
+    assert verify(folder) == []
+    for part in store_parts(folder)[:2]:
+        part.path.unlink()  # somebody frees space
+    with open_store(folder) as store:
+        assert len(store.done) == kept - 2
+        store.commit([row(0, "x" * 20_000)])
+
+
+def test_a_really_read_only_file_system(mount: Callable[[str], Path]) -> None:
+    place = mount("size=256k")
+    with open_store(place / "run") as store:
+        store.commit([row(0)])
+    subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+    for folder in (place / "run", place / "new"):
+        with pytest.raises(StoreError, match="read-only, or no permission"):
+            open_store(folder)
+    assert len(read_recording(place / "run")) == 1  # reading needs no writing
+    subprocess.run(["mount", "-o", "remount,rw", str(place)], check=True)
+    with open_store(place / "run") as store:
+        store.commit([row(1)])
+    assert verify(place / "run") == []
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
@@ -239,6 +248,96 @@ def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "part-00000000-00000000.jsonl").touch()
     with pytest.raises(StoreError, match="holds parts but no"):
         open_store(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        (b"\xff\xfe\x00", "not JSON"),
+        (b"[1, 2]", "expected semtropy_store 1"),
+        (b'{"semtropy_store": 1, "identity": {}}', "header: expected an object"),
+        (b'{"semtropy_store": 1, "header": []}', "header: expected an object"),
+        (b'{"semtropy_store": 1, "header": {"semtropy_recording": 1}}', "identity: expected an object"),
+        (
+            b'{"semtropy_store": 1, "header": {"model": "m"}, "identity": {}}',
+            "semtropy_recording: is missing",
+        ),
+        (
+            b'{"semtropy_store": 1, "header": {"semtropy_recording": 1, "model": 3}, "identity": {}}',
+            "model: expected text or null",
+        ),
+    ],
+)
+def test_a_wrong_manifest_is_named_by_every_reader(tmp_path: Path, manifest: bytes, words: str) -> None:
+    (tmp_path / "manifest.json").write_bytes(manifest)
+    for use in (
+        read_manifest,
+        read_recording,
+        open_store,
+        verify,
+        summarise,
+        lambda path: merge([path], "x"),
+    ):
+        with pytest.raises(RecordingError, match=rf"manifest\.json.*{words}"):
+            use(tmp_path)
+
+
+def test_keys_a_manifest_has_beyond_ours_are_kept(tmp_path: Path) -> None:
+    open_store(tmp_path).close()
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "note": "ran on a Tuesday"}))
+    with open_store(tmp_path) as store:
+        store.commit([row(0)])
+    assert read_manifest(tmp_path)["note"] == "ran on a Tuesday"
+    assert read_recording(tmp_path).header.model == "m"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"[1]", "expected an object"),
+        (b'{"id": "q', "is not JSON"),
+        (b'{"question": "Who?", "samples": []}', "id: "),
+        (b'{"id": "q", "question": "Who?", "samples": [{"text": 1}]}', r"samples\[0\]\.text"),
+    ],
+)
+def test_a_part_with_a_wrong_row_is_named(tmp_path: Path, line: bytes, words: str) -> None:
+    """Bytes that match their checksum, written by something else."""
+    open_store(tmp_path).close()
+    name = f"part-00000000-{store_module._checksum(line + NEWLINE)}.jsonl"
+    (tmp_path / name).write_bytes(line + NEWLINE)
+    with pytest.raises(RecordingError, match=rf"{name}, line 1.*{words}"):
+        read_recording(tmp_path)
+    [fault] = verify(tmp_path)
+    assert name in fault
+    if b'"id"' not in line or not line.endswith(b"}"):
+        for use in (open_store, lambda path: merge([path], tmp_path / "all")):
+            with pytest.raises(RecordingError, match="not a row"):
+                use(tmp_path)
+
+
+def test_a_reader_beside_a_packing_writer_sees_every_row_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "PACK_AFTER", 3)
+    read = store_module.Part.read
+    with open_store(tmp_path) as store:
+        store.commit([row(0)])
+        store.commit([row(1)])
+
+        def pack_first(part: store_module.Part) -> bytes:
+            monkeypatch.setattr(store_module.Part, "read", read)
+            store.commit([row(2)])  # the third: all are packed, the loose parts removed
+            return read(part)
+
+        monkeypatch.setattr(store_module.Part, "read", pack_first)
+        assert [json.loads(line)["index"] for line in row_lines(tmp_path)] == [0, 1, 2]
+        store.commit([row(3)])
+        lines = row_lines(tmp_path)
+        assert json.loads(next(lines))["index"] == 0
+        store.commit([row(4)])
+        store.commit([row(5)])  # packed again, while the reader is half way
+        assert [json.loads(line)["index"] for line in lines] == [1, 2, 3]
 
 
 def test_merging_shards(tmp_path: Path) -> None:

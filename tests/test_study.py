@@ -20,7 +20,7 @@ from semtropy.cli.evaluate import parse_budgets
 from semtropy.errors import InputError, RecordingError
 from semtropy.estimators import NAMES
 from semtropy.recording import Header, Recording, Row, write_recording
-from semtropy.study.evaluate import ESTIMATORS, evaluate
+from semtropy.study.evaluate import ESTIMATORS, Split, evaluate
 from semtropy.study.questions import Asked, in_order, natural
 from semtropy.study.resampling import Plan, believe, draw_order
 
@@ -121,6 +121,38 @@ def test_beliefs_are_those_of_the_evidence_gathered_one_by_one() -> None:
                 assert scores.mean[n - 1, draw, place] == expected.mean[0]
                 assert scores.variance is not None
                 assert scores.variance[n - 1, draw, place] == 1 / n
+
+
+def test_beliefs_at_some_steps_are_those_of_all() -> None:
+    asked = [Asked.of(each) for each in made(5).rows]
+    whole = believe(asked, {"stand-in": Variance()}, Plan(budget=5, draws=2))["stand-in"]
+    some = believe(asked, {"stand-in": Variance()}, Plan(budget=5, draws=2, steps=(2, 5)))["stand-in"]
+    assert np.array_equal(some.mean, whole.mean[[1, 4]])
+
+
+def test_shuffled_questions_are_split_by_chance_and_always_the_same() -> None:
+    recording = made(30)
+    turned = Recording(recording.header, tuple(reversed(recording.rows)))
+    order, again, other = (
+        [row.id for row in Split(shuffle=seed).order(in_order(rows))]
+        for seed, rows in ((0, recording), (0, turned), (1, recording))
+    )
+    plain = [row.id for row in Split().order(in_order(turned))]
+    assert order == again
+    assert sorted(order) == sorted(plain)
+    assert len({tuple(order), tuple(other), tuple(plain)}) == 3
+
+
+def test_samples_without_a_probability_are_counted_not_dropped() -> None:
+    recording = made(30)
+    rows = [json.loads(json.dumps(dict(row))) for row in recording.rows]
+    rows[25]["samples"][3]["complete"] = False
+    rows[26]["samples"][0]["complete"] = False
+    cut = Recording(recording.header, tuple(Row(row, header=recording.header) for row in rows))
+    results = evaluate([cut], train=20, budgets=[2], estimators=["rescaled", "histogram"])
+    assert results.estimators == ("rescaled", "histogram")
+    [note] = results.notes
+    assert "2 of 200 samples have no probability" in note
 
 
 def test_equal_evidence_is_estimated_once() -> None:

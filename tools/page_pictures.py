@@ -1,6 +1,7 @@
 """`python -m tools.page_pictures`: the pictures of the page in docs/images, taken in a real browser.
 
-The model is the built-in one; `--model scripted:FILE.json` takes another, `--recording` a recording to draw.
+The model is the built-in one and the recording the one that ships; `--model scripted:FILE.json` and `--recording`
+take others.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ __all__ = ["main"]
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 KNOWN, OBSCURE = "What is the capital of France?", "Who was the mayor of Timisoara in 1911?"
+SHIPPED = IMAGES.parent.parent / "src" / "semtropy" / "data" / "facts--smollm2.jsonl.gz"
+MARGIN = 16
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
@@ -51,17 +54,24 @@ def check(page: Page, question: str) -> None:
     page.wait_for_timeout(700)
 
 
-def take(browser: Browser, address: str, recording: Path | None) -> None:
+def take(browser: Browser, address: str, recording: Path) -> None:
     """Light and wide, dark, a phone, and a recording."""
     page = browser.new_page(viewport={"width": 1040, "height": 760}, color_scheme="light")
     page.goto(address)
     check(page, KNOWN)
     check(page, OBSCURE)
     page.screenshot(path=IMAGES / "page-light.png", full_page=True)
-    if recording is not None:
-        page.locator("#recording").set_input_files(recording)
-        page.locator("#study-chart svg").wait_for(timeout=120_000)
-        page.locator("#study").screenshot(path=IMAGES / "page-study.png")
+    page.locator("#recording").set_input_files(recording)
+    page.locator("#study-chart svg").wait_for(timeout=300_000)
+    box = page.locator("#study").bounding_box()
+    assert box is not None
+    clip = {
+        "x": box["x"] - MARGIN,
+        "y": box["y"] + page.evaluate("scrollY"),
+        "width": box["width"] + 2 * MARGIN,
+        "height": box["height"] + MARGIN,
+    }
+    page.screenshot(path=IMAGES / "page-study.png", full_page=True, clip=clip)  # type: ignore[arg-type]
     page = browser.new_page(viewport={"width": 1040, "height": 1060}, color_scheme="dark")
     page.goto(address)
     check(page, KNOWN)
@@ -76,7 +86,7 @@ def main() -> int:
     """Take them all."""
     parser = argparse.ArgumentParser(description="Take the pictures of the page.")
     parser.add_argument("--model", default="smollm2", help="the model that answers")
-    parser.add_argument("--recording", type=Path, help="a graded recording to draw")
+    parser.add_argument("--recording", type=Path, default=SHIPPED, help="a graded recording to draw")
     arguments = parser.parse_args()
     from playwright.sync_api import sync_playwright
 

@@ -39,6 +39,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="how many first questions train the priors (default: 200)",
     )
     add("--folds", type=int, metavar="K", help="train and test across K folds instead")
+    add(
+        "--shuffle",
+        action="store_true",
+        help="order the questions by chance (from --seed), not by id, before they are split",
+    )
     add("--seed", type=int, default=0, metavar="N", help="the seed of all draws (default: 0)")
     add("--alphas", metavar="A,B", help="also try bayes-paper with these alphas, as 0.25,1")
     add("--against", metavar="E", help="the estimator to compare the others with (default: bayes)")
@@ -76,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         seeds=arguments.seeds,
         train=arguments.train,
         folds=arguments.folds,
+        shuffle=arguments.shuffle,
         seed=arguments.seed,
         alphas=_alphas(arguments.alphas),
         against=arguments.against,

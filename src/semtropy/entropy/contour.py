@@ -8,24 +8,18 @@ Every belief in semtropy has a density that is a product over meanings,
 restricted to probabilities that sum to 1. With room = 1 - sum of floors, the integral of such a product is
 the inverse Laplace transform of the product of one-dimensional integrals,
 
-    Z = (1 / 2 pi i) * contour integral of e^(s room) * prod_j A_j(s) ds,     A_j(s) = integral of its factor
-    * e^(-s y),
+    Z = (1 / 2 pi i) * contour integral of e^(s room) * prod_j A_j(s) ds,
+    A_j(s) = integral of its factor * e^(-s y),
 
-and entropy is a sum over meanings, so its moments need only A, B, C: the same inner integral weighted by 1,
-w, w^2, w being the meaning's share -x log x of the entropy. What makes it exact in few nodes:
+and entropy is a sum over meanings, so its moments need only A, B, C: the same inner integral weighted by 1, w, w^2, w
+being the meaning's share -x log x of the entropy. What makes it exact in few nodes:
 
-- the path s(t) = sigma (t cot t + i t), through the real saddle sigma, is one of steepest descent for a power
-of s;
-- the inner integral runs along a ray that turns with s (by 0.62 of its angle, so that x stays away from 0),
-in
-  y = exp(v) with v = centre + width (u - exp(start - u)): even steps around the integrand's mode, doubly fast
-  below it;
-- w is taken around a reference point and a common slope, w = phi(x) - phi(x0) - slope (x - x0): the slope's
-part adds up
-  to a constant, and what is left is as small as the entropy's spread, so that variances of 1e-40 keep their
-  digits;
-- unseen meanings, and seen ones without a floor, are a gamma block in closed form: every support size shares
-the seen
+- the path s(t) = sigma (t cot t + i t), through the real saddle sigma, is one of steepest descent for a power of s;
+- the inner integral runs along a ray that turns with s (by 0.62 of its angle, so that x stays away from 0), in
+  y = exp(v) with v = centre + width (u - exp(start - u)): even steps around the integrand's mode, doubly fast below it;
+- w is taken around a reference point and a common slope, w = phi(x) - phi(x0) - slope (x - x0): the slope's part adds
+  up to a constant, and what is left is as small as the entropy's spread, so that variances of 1e-40 keep their digits;
+- unseen meanings, and seen ones without a floor, are a gamma block in closed form: every support size shares the seen
   factors, as long as one path serves (the loss of sharing is bounded);
 - nodes are added until half of them give the same answer, to the tolerance.
 
@@ -140,8 +134,7 @@ def _as(kind: type, values: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(values, dtype=kind)
 
 
-# ---- the same in NumPy
-# ------------------------------------------------------------------------------------------
+# ---- the same in NumPy ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Component", "Mixture", "cdf", "two_level_cdf"]
+__all__ = ["Component", "Known", "Mixture", "cdf", "two_level_cdf"]
 
-FEWEST = 128
-SECTIONS = 8  # of the support, as a start towards a quantile
+FEWEST, DRAWS = 128, 1 << 11  # of a component, and of a mixture to begin with
+OUTLINE, SECTIONS = (
+    33,
+    16,
+)  # points of the support, and parts of what lies between two, on the way to a quantile
+SMALL_RISE = 1e-4  # over so little a distribution function is a straight line
 MOST = 1 << 18
 MOST_SEEN = MOST_DIMENSIONS - 4
 SHARPEST = 1e-12  # a standard deviation below this drowns in the rounding of the entropy itself
@@ -52,15 +56,35 @@ class Component:
         return self.floors.size + self.unseen
 
     def support(self) -> tuple[float, float]:
-        """The least entropy, with all the room given to one meaning; and log K."""
+        """The least entropy, all the room given to one meaning; and the most, as even as the floors allow."""
         floors, room = self.floors, exact_room(self.floors)
         vertices = entropy_share(floors + room) - entropy_share(floors)
-        best = (
-            float(vertices.min())
-            if not self.unseen
-            else min(float(vertices.min()), float(entropy_share(np.array(room))))
-        )
-        return max(0.0, float(entropy_share(floors).sum()) + best), log(self.meanings)
+        best = float(vertices.min())
+        if self.unseen:
+            best = min(best, float(entropy_share(np.array(room))))
+        least = max(0.0, float(entropy_share(floors).sum()) + best)
+        if floors.max() * self.meanings <= 1:
+            return least, log(self.meanings)
+        above, rest, others = 0.0, 1.0, self.meanings
+        for floor in sorted(floors.tolist(), reverse=True):
+            if floor * others <= rest:
+                break
+            above, rest, others = above - floor * log(floor), rest - floor, others - 1
+        most = above - rest * log(rest / others) if others and rest > 0 else above
+        return least, max(least, most)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The distribution of an entropy that is known."""
+
+    entropy: float
+
+    def cdf(self, points: Sequence[float] | Floats) -> Floats:
+        return (np.asarray(points, dtype=float) >= self.entropy).astype(float)
+
+    def quantile(self, level: float) -> float:
+        return self.entropy
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +150,7 @@ class _Drawn:
 _Law = _Point | _Matched | _Drawn
 
 
-def _laws(components: Sequence[Component], draws: Sequence[int]) -> list[_Law]:
+def _laws(components: Sequence[Component], draws: Sequence[int], *, rough: bool = False) -> list[_Law]:
     """A law for each component; those with the same seen meanings and alpha share their tables."""
     groups: dict[tuple[bytes, bytes, bytes, float], list[int]] = {}
     laws: dict[int, _Law] = {}
@@ -141,9 +165,8 @@ def _laws(components: Sequence[Component], draws: Sequence[int]) -> list[_Law]:
         c = components[members[0]]
         factors = [Factor.of(*map(float, f)) for f in zip(c.p, c.q, c.floors, strict=True)]
         log_room = log(exact_room(c.floors))
-        found = pieces(
-            factors, log_room, c.alpha, [components[i].unseen for i in members], [draws[i] for i in members]
-        )
+        unseen = [components[i].unseen for i in members]
+        found = pieces(factors, log_room, c.alpha, unseen, [draws[i] for i in members], rough=rough)
         for i, part in zip(members, found, strict=True):
             laws[i] = _Drawn(part) if part.spread() > SHARPEST else _Matched.of(components[i])
     return [laws[i] for i in range(len(components))]
@@ -177,8 +200,9 @@ class Mixture:
     components: tuple[Component, ...]
     mean: float
     variance: float
-    tolerance: float = 1e-4
-    most_draws: int = 1 << 13
+    tolerance: float = 1e-3
+    most_draws: int = 1 << 12
+    rough: bool = True  # whether small tables may guide so few draws
 
     @cached_property
     def _kept(self) -> tuple[tuple[Component, ...], Floats]:
@@ -187,7 +211,7 @@ class Mixture:
         total = weights.sum()
         if not self.components or not np.isfinite(total) or weights.min() < 0 or total <= 0:
             raise InputError("a mixture needs components with weights that are not negative and not all 0")
-        matter = weights >= min(1e-4, self.tolerance) * total
+        matter = weights >= 1e-4 * total
         kept = tuple(c for c, yes in zip(self.components, matter, strict=True) if yes)
         return kept, weights[matter] / weights[matter].sum()
 
@@ -198,13 +222,12 @@ class Mixture:
 
     @cached_property
     def _refined(self) -> _Refined:
-        fewest = min(self.most_draws, 1 << (11 if max(c.floors.size for c in self._kept[0]) == 1 else 13))
-        return _Refined(fewest, self._laws(fewest), 0.0)
+        return _Refined(DRAWS, self._laws(DRAWS), 0.0)
 
     def _laws(self, draws: int) -> list[_Law]:
         """A law for each component, from so many draws in all."""
         kept, weights = self._kept
-        return _laws(kept, [_power_of_two(draws * w) for w in weights])
+        return _laws(kept, [_power_of_two(draws * w) for w in weights], rough=self.rough)
 
     def _whole(self, points: Floats) -> Floats:
         """The distribution function from the draws there are."""
@@ -249,32 +272,42 @@ class Mixture:
             result[inside] = self._checked(flat[inside])
         return result.reshape(x.shape)
 
+    @cached_property
+    def _outline(self) -> tuple[Floats, Floats]:
+        """The distribution function at a few points of its support, from its least to its most."""
+        points = np.linspace(*self._support, OUTLINE)
+        values = self._whole(points)
+        values[-1] = 1.0
+        return points, values
+
     def quantile(self, level: float) -> float:
-        """The smallest entropy whose `cdf` reaches `level`, to a relative 1e-6."""
+        """The smallest entropy whose `cdf` reaches `level`, the level being met to about 1e-5."""
         if not 0 <= level <= 1:
             raise InputError(f"level is {level}: a probability from 0 to 1")
-        low, high = self._support
-        if level == 0 or low == high or self._whole(np.array([low]))[0] >= level:
-            return low
-        inner = np.linspace(low, high, SECTIONS + 1)[1:-1]
-        known = np.concatenate([[0.0], self._whole(inner), [1.0]]) - level
-        ends = np.array([low, *inner, high])
-        first = int((known >= 0).argmax())
-        return self._between(level, ends[first - 1 : first + 1], known[first - 1 : first + 1])
+        if level not in self._quantiles:  # a page or a terminal asks again at every redraw
+            self._quantiles[level] = self._search(level)
+        return self._quantiles[level]
 
-    def _between(self, level: float, ends: Floats, excess: Floats) -> float:
-        """False position with its usual mend (a stale end counts half), every third step a plain halving."""
-        (low, high), (below, above) = ends.tolist(), excess.tolist()
-        for step in range(1, 100):
-            if high - low <= 1e-6 * max(high, 1e-6):
-                break
-            guess = (low + high) / 2 if step % 3 == 0 else low - below * (high - low) / (above - below)
-            value = float(self._whole(np.array([guess]))[0]) - level
-            if value >= 0:
-                high, above, below = guess, value, below / 2
-            else:
-                low, below, above = guess, value, above / 2
-        return float(high)
+    @cached_property
+    def _quantiles(self) -> dict[float, float]:
+        return {}
+
+    def _search(self, level: float) -> float:
+        """Narrow in on the quantile, a few points at a time, until what is left is straight."""
+        low, high = self._support
+        points, values = self._outline
+        if level == 0 or low == high or values[0] >= level:
+            return low
+        while True:
+            end = int((values >= level).argmax())
+            points, values = points[end - 1 : end + 1], values[end - 1 : end + 1]
+            width, rise = float(points[1] - points[0]), float(values[1] - values[0])
+            if rise <= SMALL_RISE or width <= 1e-6 * max(high, 1e-6):
+                share = (level - values[0]) / rise if rise > 0 else 1.0
+                return float(points[0] + share * width)
+            inner = np.linspace(points[0], points[1], SECTIONS + 1)
+            values = np.concatenate([values[:1], self._whole(inner[1:-1]), values[1:]])
+            points = inner
 
 
 def cdf(
@@ -336,7 +369,7 @@ def _one(
     if not 1e-7 <= tolerance < 1:
         raise InputError(f"tolerance is {tolerance}: a number from 1e-7 to 1")
     component = Component(1.0, p, q, floors, int(size) - floors.size, alpha)
-    mixture = Mixture((component,), 0.0, 0.0, tolerance, MOST)
+    mixture = Mixture((component,), 0.0, 0.0, tolerance, MOST, rough=False)
     result = mixture.cdf(vector(points, "points"))
     if mixture.error > 100 * tolerance:
         raise ConvergenceError(

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cells", "Pieces", "Stretched", "pieces"]
 
-ROWS = 10  # totals for which a lower split is tabulated
 CELLS = 32
 TINY = 1e-14
 COARSE, FINE = 1024, 8192  # lattice points for the tables of unseen meanings
@@ -126,19 +125,23 @@ def _begin(n: int, log_room: float) -> _Draws:
     return _Draws(np.full(n, log_room), np.zeros(n), np.zeros(n))
 
 
-def _rows(log_rest: Floats) -> Floats:
-    """Totals at which to tabulate: even in rank, so dense where the draws are."""
-    ranked = np.sort(log_rest)
-    return np.unique(ranked[np.linspace(0, ranked.size - 1, min(ROWS, ranked.size)).astype(np.intp)])
-
-
 def pieces(
-    factors: Sequence[Factor], log_room: float, alpha: float, unseen: Sequence[int], draws: Sequence[int]
+    factors: Sequence[Factor],
+    log_room: float,
+    alpha: float,
+    unseen: Sequence[int],
+    draws: Sequence[int],
+    *,
+    rough: bool = False,
 ) -> list[Pieces]:
-    """The pieces for each number of unseen meanings, from so many draws (powers of 2) each."""
+    """The pieces for each number of unseen meanings, from so many draws (powers of 2) each.
+
+    `rough` guides the draws by smaller tables: quicker, and the right thing where draws are few.
+    """
     ordered = sorted(factors, key=lambda f: (f.floor, f.p, f.q))
     many = [u for u in unseen if u > 1]
-    splits = Splits.of(ordered, log_room, len(ordered) if any(unseen) else max(1, len(ordered) - 1))
+    levels = len(ordered) if any(unseen) else max(1, len(ordered) - 1)
+    splits = Splits.of(ordered, log_room, levels, rough=rough)
     stretched = iter(
         _stretched(splits, log_room, alpha, many, [n for u, n in zip(unseen, draws, strict=True) if u > 1])
     )
@@ -169,9 +172,8 @@ def _stretched(
             own.log_weight,
         )
     for j in range(m - 1, 0, -1):
-        state.take(
-            splits.factors[j], splits.split(splits.factors[j], j, _rows(state.log_rest)).table(), at[:, m - j]
-        )
+        factor = splits.factors[j]
+        state.take(factor, splits.table(factor, j, state.log_rest), at[:, m - j])
     first = splits.factors[0]
     log_weight = state.log_weight + first.log(state.log_rest)
     entropy = state.entropy + entropy_share(first.floor + np.exp(state.log_rest))
@@ -204,10 +206,10 @@ def _cells(splits: Splits, log_room: float, alpha: float, unseen: int, draws: in
     state = _begin(n, log_room)
     u, share = lattice(outer, n) if outer else (np.empty((1, 0)), np.ones(1))
     for k, (factor, below) in enumerate(chain[:-1]):
-        state.take(factor, splits.split(factor, below, _rows(state.log_rest)).table(), u[:, k])
+        state.take(factor, splits.table(factor, below, state.log_rest), u[:, k])
     state.log_weight += np.log(share)
     factor, below = chain[-1]
-    table = splits.split(factor, below, _rows(state.log_rest)).table()
+    table = splits.table(factor, below, state.log_rest)
     return _laid_out(state, splits.factors[0], factor, table, CELLS if outer else 4 * draws)
 
 

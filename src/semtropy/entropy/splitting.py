@@ -45,6 +45,10 @@ AROUND = np.array([0, 1, 2.2, 4, 8, 20, 60.0])
 BENDS = np.concatenate([-AROUND[:0:-1], AROUND])
 START = np.sinh(np.linspace(-np.arcsinh(FAR), np.arcsinh(FAR), 41))
 GOLDEN, GOLDEN_STEPS, HALVINGS = (np.sqrt(5) - 1) / 2, 16, 10
+ROWS, ROUGH_ROWS = 10, 5
+MOST_SHARING = 2.0
+NEAR = np.array([0, 0.6, 1.4, 2.5, 4, 7, 14, 35, 100, 350.0])
+NEAR = np.concatenate([-NEAR[:0:-1], NEAR])
 LOGITS = np.linspace(-16, 16, 65)
 STEP = LOGITS[1] - LOGITS[0]
 
@@ -267,16 +271,24 @@ class Splits:
 
     factors: tuple[Factor, ...]
     log_v: tuple[Curve, ...]
+    rows: int  # totals at which a split is tabulated
 
     @staticmethod
-    def of(factors: Sequence[Factor], log_room: float, levels: int) -> Splits:
-        """With V for the first `levels` factors."""
-        splits = Splits(tuple(factors), (Curve.alone(factors[0]),))
+    def of(factors: Sequence[Factor], log_room: float, levels: int, *, rough: bool = False) -> Splits:
+        """With V for the first `levels` factors; `rough` takes V where the rest is shared out by the q's.
+
+        That is exact where no floor matters or all do, needs no integral, and only makes the weights less even;
+        not for powers p so large that they do the sharing.
+        """
+        rough = rough and max(f.p for f in factors) <= MOST_SHARING
+        rows = ROUGH_ROWS if rough else ROWS
+        splits = Splits(tuple(factors), (Curve.alone(factors[0]),), rows)
         for j in range(1, levels):
-            at = _grid([f.floor for f in factors[: j + 1]], log_room)
-            together = Factor(sum(f.p for f in factors[: j + 1]), 1.0, sum(f.floor for f in factors[: j + 1]))
-            curve = Curve.through(together, at, splits.split(factors[j], j, at).log_integral())
-            splits = Splits(splits.factors, (*splits.log_v, curve))
+            own = factors[: j + 1]
+            at = _grid([f.floor for f in own], log_room)
+            together = Factor(sum(f.p for f in own), 1.0, sum(f.floor for f in own))
+            log_v = _shared_out(own, at) if rough else splits.split(factors[j], j, at).log_integral()
+            splits = Splits(splits.factors, (*splits.log_v, Curve.through(together, at, log_v)), rows)
         return splits
 
     def split(self, factor: Factor, below: int, log_rest: Floats) -> _Split:
@@ -285,13 +297,27 @@ class Splits:
         few = floors if len(floors) <= 4 else [floors[i * (len(floors) - 1) // 3] for i in range(4)]
         return _Split(factor, self.log_v[below - 1], log_rest, tuple(np.log(few)))
 
+    def table(self, factor: Factor, below: int, log_rest: Floats) -> Table:
+        """That split for totals like these: rows even in rank, so dense where the totals are."""
+        ranked = np.sort(log_rest)
+        at = np.linspace(0, ranked.size - 1, min(self.rows, ranked.size)).astype(np.intp)
+        return self.split(factor, below, np.unique(ranked[at])).table()
+
+
+def _shared_out(factors: Sequence[Factor], log_rest: Floats) -> Floats:
+    q, rest = sum(f.q for f in factors), np.exp(log_rest)
+    log_v: Floats = (q - 1) * log_rest
+    for f in factors:
+        if f.floor > 0:
+            log_v += f.p * np.log(f.floor + f.q / q * rest)
+    return log_v
+
 
 def _grid(floors: Sequence[float], log_room: float) -> Floats:
     """Logs of totals up to the room, dense where a floor bends V."""
-    near = np.array([0, 0.6, 1.4, 2.5, 4, 7, 14, 35, 100, 350.0])
-    scales = [log_room, *(np.log(f) for f in floors if f > 0)]
-    places = np.concatenate([s + sign * near for s in scales for sign in (-1, 1)])
-    places = np.sort(places[(places > SMALLEST) & (places < log_room - 0.3)])
+    scales = np.array([log_room, *(np.log(f) for f in floors if f > 0)])
+    places = (scales[:, None] + NEAR).ravel()
+    places = np.sort(places[(places > SMALLEST) & (places < log_room - 0.3)]).tolist()
     kept = [places[0]]
     for x in places[1:]:
         if x - kept[-1] > 0.5:

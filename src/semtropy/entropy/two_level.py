@@ -1,13 +1,12 @@
 """The two-level model: meanings with probabilities, and wordings within each meaning.
 
-Meanings are Dirichlet(alpha) over K. Within a meaning, sequences are found in size-biased order, each taking
-a share of what is left of the meaning's mass: Beta(1, theta) under a Dirichlet process (small theta:
-essentially one wording, large: many). Real meanings often have a few wordings of like size instead (two
-tokenisations of one number, with and without a full stop), so the first `main` of them may take shares Beta(1
-+ evenness, theta + evenness (main - i)); answers as long as sentences have so many rare wordings that shares
-Beta(1 - discount, theta + discount i) fit them better (Pitman-Yor). The product over the sequences found
-telescopes for all: with n_j sequences of known probability that sum to l_j, the likelihood of everything seen
-is
+Meanings are Dirichlet(alpha) over K. Within a meaning, sequences are found in size-biased order, each taking a share of
+what is left of the meaning's mass: Beta(1, theta) under a Dirichlet process (small theta: essentially one wording,
+large: many). Real meanings often have a few wordings of like size instead (two tokenisations of one number, with and
+without a full stop), so the first `main` of them may take shares Beta(1 + evenness, theta + evenness (main - i));
+answers as long as sentences have so many rare wordings that shares Beta(1 - discount, theta + discount i) fit them
+better (Pitman-Yor). The product over the sequences found telescopes for all: with n_j sequences of known probability
+that sum to l_j, the likelihood of everything seen is
 
     b_j^(1 - theta - evenness main) (b_j - l_j)^(q_j - 1) * constants,
     q_j = theta + evenness max(main - n_j, 0) + discount n_j
@@ -29,9 +28,10 @@ import numpy as np
 from scipy.special import betaln
 
 from ..errors import InputError
-from .contour import Problems, screen, solve
+from .contour import Problems, exact_room, screen, solve
 from .inputs import check_alpha, clean_floors, ends, vector, whole_counts, whole_sizes
 from .posterior import Moments, placement
+from .splitting import entropy_share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -44,9 +44,10 @@ __all__ = ["Kind", "Wordings", "evaluate", "two_level_moments"]
 
 
 # Log-probabilities are sums of rounded 32-bit numbers: room below this cannot be told from none, and further
-# digits would only order questions by their rounding.
+# digits would only order questions by their rounding. Providers round more, so a sum may exceed 1 by a little.
 LEAST_ROOM = 1e-6
 DIGITS = 6
+MOST_EXCESS = 0.01
 # Columns whose weight, by the saddle point, is below this share of the best are not worth an integral.
 NEGLIGIBLE = -10.0
 
@@ -125,8 +126,22 @@ class Seen:
         """The evidence of real samples, to the digits it has."""
         told = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in evidence.logprobs)
         floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in told])
+        total = float(floors.sum())
+        if total > 1 + MOST_EXCESS:
+            raise InputError(
+                f"the probabilities of the distinct sequences seen sum to {total:.4g}: their log-probabilities are not "
+                "those of the distribution they were drawn from (another temperature? a prefix?)"
+            )
         found = np.array([len(own) for own in told], dtype=float)
-        return cls(clean_floors(floors, LEAST_ROOM), found, told, np.array(evidence.unpriced, dtype=float))
+        floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
+        return cls(floors, found, told, np.array(evidence.unpriced, dtype=float))
+
+    @property
+    def settled(self) -> float | None:
+        """The entropy itself, where the sequences found leave no room for any other; None where they do."""
+        if exact_room(self.floors) > 2 * LEAST_ROOM:
+            return None
+        return float(entropy_share(self.floors / self.floors.sum()).sum())
 
 
 def evaluate(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..entropy import Kind, Moments, Seen, evaluate, mix
-from ..entropy.distribution import Component, Mixture
+from ..entropy.distribution import Component, Known, Mixture
 from ..errors import ConvergenceError
 from ..nouns import Belief, Beliefs, Evidence
 from .prior import Prior
@@ -41,8 +41,10 @@ class Bayes:
     name: str = field(default="bayes", init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
-        kinds, log_prior = self.prior.reaching(len(evidence.counts))
         seen = Seen.of(evidence)
+        if seen.settled is not None:
+            return Belief(seen.settled, 0.0, Known(seen.settled))
+        kinds, log_prior = self.prior.reaching(len(evidence.counts))
         found = evaluate([seen], kinds, tolerance=TOLERANCE, log_prior=log_prior)
         weights = _posterior(log_prior, found.log_evidence)[0]
         mean, variance = mix(weights, found.mean[0], found.variance[0])
@@ -54,15 +56,18 @@ class Bayes:
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         means, variances = np.empty(len(evidences)), np.empty(len(evidences))
+        seen = [Seen.of(evidence) for evidence in evidences]
         by_size: dict[tuple[Kind, ...], list[int]] = {}
-        for i, evidence in enumerate(evidences):
-            by_size.setdefault(self.prior.reaching(len(evidence.counts))[0], []).append(i)
+        for i, own in enumerate(seen):
+            if own.settled is None:
+                by_size.setdefault(self.prior.reaching(own.floors.size)[0], []).append(i)
+            else:
+                means[i], variances[i] = own.settled, 0.0
         for kinds, places in by_size.items():
-            log_prior = self.prior.reaching(len(evidences[places[0]].counts))[1]
+            log_prior = self.prior.reaching(seen[places[0]].floors.size)[1]
             for start in range(0, len(places), CHUNK):
                 at = places[start : start + CHUNK]
-                seen = [Seen.of(evidences[i]) for i in at]
-                found = evaluate(seen, kinds, tolerance=TOLERANCE, log_prior=log_prior)
+                found = evaluate([seen[i] for i in at], kinds, tolerance=TOLERANCE, log_prior=log_prior)
                 means[at], variances[at] = _mixed(_posterior(log_prior, found.log_evidence), found)
         return Beliefs(means, variances)
 

@@ -16,7 +16,7 @@ from ..errors import RecordingError
 from .schema import Header, Row
 from .validate import find_unwritable
 
-__all__ = ["Writer", "read_lines", "write_lines"]
+__all__ = ["Writer", "named_header", "parse_line", "read_lines", "write_lines"]
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -27,9 +27,9 @@ def read_lines(path: Path) -> Iterator[Header | Row]:
     header: Header | None = None
     lines_of_ids: dict[str, int] = {}
     for line, text in _numbered(path):
-        fields = _parse(text, name, line)
+        fields = parse_line(text, name, line)
         if header is None:
-            header = _header(fields, name, line)
+            header = named_header(fields, name, line)
             yield header
             continue
         row = Row(fields, header=header, path=name, line=line)
@@ -43,7 +43,8 @@ def read_lines(path: Path) -> Iterator[Header | Row]:
         )
 
 
-def _header(fields: dict[str, Any], name: str, line: int) -> Header:
+def named_header(fields: dict[str, Any], name: str, line: int | None = None) -> Header:
+    """The header, or an error that names the file it was read from."""
     try:
         return Header(fields)
     except RecordingError as error:
@@ -90,7 +91,8 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs)
 
 
-def _parse(text: bytes, name: str, line: int) -> dict[str, Any]:
+def parse_line(text: bytes, name: str, line: int) -> dict[str, Any]:
+    """The JSON object on a line of the file `name`; whatever is wrong with it is a `RecordingError`."""
     try:
         fields = _DECODER.decode(text.decode("utf-8-sig" if line == 1 else "utf-8"))
     except UnicodeDecodeError as error:

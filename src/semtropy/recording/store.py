@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
+from .jsonlines import named_header, parse_line
 from .schema import Header, Row
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ __all__ = [
     "Store",
     "encode_row",
     "is_store",
+    "parse_row",
     "read_manifest",
     "read_store",
+    "row_id",
     "row_lines",
     "store_parts",
 ]
@@ -47,6 +50,7 @@ __all__ = [
 MANIFEST = "manifest.json"
 FORMAT = 1
 PACK_AFTER = 256  # commits; a folder of a million questions stays below a few thousand files
+SURVEYS = 10  # times a reader looks again because a writer packed parts meanwhile
 _PART = re.compile(r"(part|pack)-(\d{8})(?:-(\d{8}))?-([0-9a-f]{8})\.jsonl(\.gz)?")
 _INDEX = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","index":(\d+),')
 
@@ -69,11 +73,16 @@ class Part:
         first = int(found[2])
         return cls(first, int(found[3] or first), found[4], path)
 
+    @property
+    def packed(self) -> bool:
+        """Whether it holds many commits, compressed, and stays as long as the folder does."""
+        return self.path.suffix == ".gz"
+
     def read(self) -> bytes:
         """The rows as bytes, checked against the checksum."""
         raw = self.path.read_bytes()
         try:
-            data = gzip.decompress(raw) if self.path.suffix == ".gz" else raw
+            data = gzip.decompress(raw) if self.packed else raw
         except (OSError, EOFError, zlib.error) as error:
             raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
         if _checksum(data) != self.checksum:
@@ -104,6 +113,10 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise RecordingError(f"not JSON ({error})", path=str(path)) from error
     if not isinstance(manifest, dict) or manifest.get("semtropy_store") != FORMAT:
         raise RecordingError(f"expected semtropy_store {FORMAT}", path=str(path), field="semtropy_store")
+    for field in ("header", "identity"):
+        if not isinstance(manifest.get(field), dict):
+            raise RecordingError("expected an object", path=str(path), field=field)
+    named_header(manifest["header"], str(path))
     return manifest
 
 
@@ -120,22 +133,38 @@ def store_parts(folder: str | os.PathLike[str]) -> list[Part]:
 def row_lines(folder: str | os.PathLike[str]) -> Iterator[bytes]:
     """Every row of a store as the line of JSON it was written as, in the order of the questions.
 
-    Questions finish in any order on a cluster; `index` puts them back. Memory holds a number a row and a few
-    parts.
+    Questions finish in any order on a cluster; `index` puts them back. Memory holds a number a row, the parts
+    not yet packed and a few packs. A writer may be at work: what it had committed when reading began is read.
     """
-    return (line for _, _, line in _ordered(store_parts(folder)))
+    return (line for _, _, line in _ordered(folder))
 
 
-def _ordered(parts: Sequence[Part]) -> Iterator[tuple[Part, int, bytes]]:
+def _ordered(folder: str | os.PathLike[str]) -> Iterator[tuple[Part, int, bytes]]:
     """Part, line number and line of every row, by `index`, rows without one in the order of the commits."""
-    places = sorted(
-        (_index(line), number, at)
-        for number, part in enumerate(parts)
-        for at, line in enumerate(part.lines())
-    )
-    held = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines())
+    parts, loose, places = _survey(folder)
+    packed = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines())
     for _, number, at in places:
-        yield parts[number], at + 1, held(number)[at]
+        lines = loose[number] if number in loose else packed(number)
+        yield parts[number], at + 1, lines[at]
+
+
+Survey = tuple[list[Part], dict[int, list[bytes]], list[tuple[float, int, int]]]
+
+
+def _survey(folder: str | os.PathLike[str]) -> Survey:
+    """The parts, the lines of those that a writer may yet pack and remove, and the place of every row in order."""
+    for _ in range(SURVEYS):
+        parts, loose, places = store_parts(folder), {}, []
+        try:
+            for number, part in enumerate(parts):
+                lines = part.lines()
+                places += [(_index(line), number, at) for at, line in enumerate(lines)]
+                if not part.packed:
+                    loose[number] = lines
+        except FileNotFoundError:
+            continue  # packed while we looked: the rows are in the pack now
+        return parts, loose, sorted(places)
+    raise StoreError(f"{folder} changed each time it was read: is a part being removed by hand?")
 
 
 def _index(line: bytes) -> float:
@@ -147,8 +176,14 @@ def read_store(folder: str | os.PathLike[str]) -> Iterator[Header | Row]:
     """The header, then the rows, as the readers of files give them; a run may still be writing."""
     header = Header(read_manifest(folder)["header"])
     yield header
-    for part, number, line in _ordered(store_parts(folder)):
-        yield Row(json.loads(line), header=header, path=str(part.path), line=number)
+    for part, number, line in _ordered(folder):
+        yield parse_row(line, header, part, number)
+
+
+def parse_row(line: bytes, header: Header, part: Part, number: int) -> Row:
+    """The row on a part's line, or an error that names part, line and field."""
+    name = str(part.path)
+    return Row(parse_line(line + b"\n", name, number), header=header, path=name, line=number)
 
 
 class Store:
@@ -177,7 +212,7 @@ class Store:
         for leftover in self.folder.glob("*.tmp"):
             leftover.unlink()
         if is_store(self.folder):
-            _refuse_difference(self.folder, read_manifest(self.folder).get("identity", {}), identity)
+            _refuse_difference(self.folder, read_manifest(self.folder)["identity"], identity)
         else:
             if any(map(Part.parse, self.folder.iterdir())):
                 raise StoreError(f"{self.folder} holds parts but no {MANIFEST}: choose another folder")
@@ -190,8 +225,8 @@ class Store:
             if superseded is not None and superseded not in live:
                 path.unlink()  # a kill fell between writing a pack and removing its parts
         self._next = live[-1].last + 1 if live else 0
-        self._loose = [part for part in live if part.path.suffix != ".gz"]
-        self._done = {_row_id(line, part.path) for part in live for line in part.lines()}
+        self._loose = [part for part in live if not part.packed]
+        self._done = {row_id(line, part.path) for part in live for line in part.lines()}
 
     @property
     def done(self) -> frozenset[str]:
@@ -237,10 +272,13 @@ class Store:
 
     def recall(self, name: str) -> Any:
         """What was kept under `name`, or None."""
+        path = self.folder / name
         try:
-            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+            return json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
+        except ValueError as error:
+            raise RecordingError(f"not JSON ({error})", path=str(path)) from error
 
     def close(self) -> None:
         """Let another writer in."""
@@ -271,7 +309,8 @@ def encode_row(row: Mapping[str, Any]) -> bytes:
         return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-def _row_id(line: bytes, path: Path) -> str:
+def row_id(line: bytes, path: str | os.PathLike[str]) -> str:
+    """The id of the row on a line read from `path`."""
     try:
         return str(json.loads(line)["id"])
     except (ValueError, KeyError, TypeError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RecordingError, StoreError
 from .formats import open_recording, write_recording
 from .schema import Header, Row
-from .store import Store, is_store, read_manifest, row_lines, store_parts
+from .store import Store, is_store, parse_row, read_manifest, row_id, row_lines, store_parts
 
 if TYPE_CHECKING:
     import os
@@ -86,8 +85,8 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
             continue
         for number, line in enumerate(lines, start=1):
             try:
-                row = Row(json.loads(line), header=header, path=str(part.path), line=number)
-            except (RecordingError, ValueError) as error:
+                row = parse_row(line, header, part, number)
+            except RecordingError as error:
                 faults.append(str(error))
                 continue
             place = f"{part.path.name}, line {number}"
@@ -124,25 +123,21 @@ def merge(sources: Sequence[str | os.PathLike[str]], target: str | os.PathLike[s
     manifest = read_manifest(sources[0])
     identity, header = manifest["identity"], manifest["header"]
     with Store(target, identity=identity, header=header) as store:
-        held = {_id(line): hashlib.sha256(line).digest() for line in row_lines(target)}
+        held = {row_id(line, target): hashlib.sha256(line).digest() for line in row_lines(target)}
         for source in sources:
             _refuse_stranger(source, sources[0], target)
             fresh: dict[str, bytes] = {}
             for line in row_lines(source):
-                digest = hashlib.sha256(line).digest()
-                if held.setdefault(_id(line), digest) != digest:
-                    raise StoreError(f"{source}: the row {_id(line)!r} differs from the one merged before")
-                fresh[_id(line)] = line + b"\n"
+                name, digest = row_id(line, source), hashlib.sha256(line).digest()
+                if held.setdefault(name, digest) != digest:
+                    raise StoreError(f"{source}: the row {name!r} differs from the one merged before")
+                fresh[name] = line + b"\n"
                 if len(fresh) == _COMMIT:
                     store.commit_lines(fresh)
                     fresh = {}
             store.commit_lines(fresh)
         store.pack()
         return len(store.done)
-
-
-def _id(line: bytes) -> str:
-    return str(json.loads(line)["id"])
 
 
 def _refuse_stranger(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -17,6 +17,9 @@ from .options import Choices
 from .relay import Relay
 from .state import state_of
 from .upstream import Upstream
+
+if TYPE_CHECKING:
+    from .metrics import Metrics
 
 __all__ = ["router"]
 
@@ -86,15 +89,28 @@ async def _complete(request: Request, kind: Any) -> Response:
     opening = state.backend.open(incoming, request.headers)
     reply = await (opening if incoming.streaming else _unless_gone(request, opening))
     state.metrics.seconds.labels("first_byte").observe(time.perf_counter() - start)
+    reply.close = _timed_until(reply.close, state.metrics, start)
     request.scope[FACTS] |= {"mode": mode, "stream": incoming.streaming}
     if reply.status != 200 or mode == "off":
         return StreamingResponse(_closing(reply), reply.status, reply.headers)
     relay = Relay(state, incoming, reply, facts=request.scope[FACTS])
-    if "text/event-stream" in reply.headers.get("content-type", ""):
-        events = relay.stream_or_refusal() if mode == "block" else relay.stream()
-        return StreamingResponse(events, 200, reply.headers)
-    body, headers = await _unless_gone(request, relay.whole())
+    streamed = "text/event-stream" in reply.headers.get("content-type", "")
+    if streamed and mode != "block":
+        return StreamingResponse(relay.stream(), 200, reply.headers)
+    body, headers = await _unless_gone(request, relay.held_stream() if streamed else relay.whole())
     return Response(body, 200, {**reply.headers, **headers})
+
+
+def _timed_until(
+    close: Callable[[], Awaitable[object]], metrics: Metrics, start: float
+) -> Callable[[], Awaitable[object]]:
+    """`close`, which also notes how long the upstream took over all of its answer."""
+
+    async def closing() -> None:
+        metrics.seconds.labels("upstream").observe(time.perf_counter() - start)
+        await close()
+
+    return closing
 
 
 async def _closing(reply: Reply) -> AsyncIterator[bytes]:

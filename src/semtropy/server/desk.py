@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ..check import Checker
 from ..errors import SemtropyError
 from ..inquiry import Step, Terms, conclude
+from .answered import answered
 from .failures import kind_of
 from .logs import log
 from .runs import Run, Runs
-from .timing import timed_judge, timed_model
+from .timing import timed_estimator, timed_judge, timed_model
 
 if TYPE_CHECKING:
     from ..nouns import Model
@@ -55,15 +56,18 @@ class Desk:
         about: Any,
         seed: int | None = None,
         streamed: bool = False,
+        given: bool = False,
     ) -> Order:
         """Start a check, or join one that is the same. `about` is all that tells one request from another.
 
+        `given` is for a client that has its answer already: the check draws samples alone.
         A streamed one is shared while it is under way but not remembered: its steps keep large distributions.
         """
         terms = self.kit.terms(choices)
-        checker = Checker(
-            timed_model(model, self.metrics), timed_judge(self.kit.judge(choices.judge), self.metrics), terms
-        )
+        terms = replace(terms, estimator=timed_estimator(terms.estimator, self.metrics))
+        model = timed_model(model, self.metrics)
+        judge = timed_judge(self.kit.judge(choices.judge), self.metrics)
+        checker = Checker(answered(model) if given else model, judge, terms)
 
         async def steps() -> AsyncIterator[Step]:
             last: Step | None = None
@@ -95,7 +99,8 @@ class Desk:
         """The verdict a last step stands for, counted."""
         run = order.run
         if run.verdict is None:  # its interval takes a while: once a run, and not where every request waits
-            found = await asyncio.to_thread(conclude, step, order.terms)
+            with self.metrics.timed("concluding"):
+                found = await asyncio.to_thread(conclude, step, order.terms)
             if run.remembered:
                 run.settle(found)
         else:

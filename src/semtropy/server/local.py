@@ -13,16 +13,13 @@ import numpy as np
 
 from ..errors import NoAnswer
 from ..models import load_model
-from ..nouns import Sample
 from .exchange import Incoming, Reply
 from .failures import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.random import Generator
-
-    from ..nouns import Model
+    from ..nouns import Model, Sample
     from .settings import Settings
 
 __all__ = ["Local"]
@@ -77,8 +74,8 @@ class Local:
         return samples
 
     def sampler(self, incoming: Incoming) -> Model:
-        """A model for the check that leaves the answer to the one already given."""
-        return _Answered(self.model(None, None))
+        """The model that draws further answers to the request."""
+        return self.model(None, None)
 
     def model(self, name: str | None, key: str | None) -> Model:
         """The model that /v1/check asks."""
@@ -88,18 +85,6 @@ class Local:
             self.load()
         assert self._model is not None
         return self._model
-
-
-class _Answered:
-    def __init__(self, model: Model) -> None:
-        self.name, self._model = model.name, model
-
-    def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        if temperature != 1.0:
-            return [Sample("", tokens=())]
-        return self._model.sample(prompt, n, temperature=temperature, rng=rng)
 
 
 def _is_number(value: object) -> bool:

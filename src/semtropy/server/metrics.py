@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
@@ -13,10 +14,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 if TYPE_CHECKING:
     from ..inquiry import Step
 
-__all__ = ["TEN", "Metrics"]
+__all__ = ["PARTS", "TEN", "Metrics"]
 
 TEN = 10
 """What checks are compared with: a fixed ten samples."""
+
+PARTS = ("first_byte", "upstream", "sampling", "judging", "estimating", "concluding", "check")
+"""What is timed: the upstream's first byte and whole answer, the rounds of a check, its verdict, all of it."""
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -52,7 +56,7 @@ class Metrics:
         self.errors = Counter("semtropy_errors", "Errors, by kind", ["kind"], registry=registry)
         self.seconds = Histogram(
             "semtropy_seconds",
-            "Latency of each part: first_byte, upstream, sampling, judging, estimating, check",
+            f"Latency of each part: {', '.join(PARTS)}",
             ["part"],
             buckets=_BUCKETS,
             registry=registry,
@@ -73,6 +77,8 @@ class Metrics:
             self.runs.labels(source)
         for outcome in ("steady", "flagged", "error"):
             self.checks.labels(outcome)
+        for part in PARTS:
+            self.seconds.labels(part)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -94,6 +100,25 @@ class Metrics:
         """The text Prometheus reads."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self.registry)
+        _forget_the_dead(Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
         together = CollectorRegistry()
         multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+
+def _forget_the_dead(folder: Path) -> None:
+    """What a worker that is gone had under way is under way no more; what it counted stays counted."""
+    for file in folder.glob("gauge_live*_*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        if not _runs(pid):
+            multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -51,7 +51,7 @@ class Relay:
             return
         about = [incoming.kind, incoming.model, incoming.about, incoming.max_tokens, incoming.key]
         model = self.state.backend.sampler(incoming)
-        self._order = self.desk.order(question, model, incoming.choices, about=about)
+        self._order = self.desk.order(question, model, incoming.choices, about=about, given=True)
         with self._order.run.joined():
             yield
 
@@ -98,28 +98,21 @@ class Relay:
             yield self._last(reader, await self.finding(reader.answer))
             yield done
 
-    async def stream_or_refusal(self) -> AsyncIterator[bytes]:
-        """The whole stream once it may pass, or a refusal in its form."""
+    async def held_stream(self) -> tuple[bytes, dict[str, str]]:
+        """The whole stream once it may pass, or a refusal in its form; and the headers, which can wait for it too."""
         splitter, reader = Splitter(), AnswerReader()
         with self.checking():
-            try:
-                raw = await _all(self.reply)
-            except Problem as problem:
-                yield event(body(problem))
-                return
+            raw = await _all(self.reply)
             events = [*splitter.feed(raw), splitter.rest]
             for each in events:
                 reader.feed(each)
             finding = await self.finding(reader.answer)
         if finding.blocked:
-            for chunk in _refused_chunks(reader.first, self.settings.refusal, self.incoming.kind):
-                yield event(chunk)
-        else:
-            for each in events:
-                if each and not is_done(each):
-                    yield each
-        yield self._last(reader, finding)
-        yield b"data: [DONE]\n\n"
+            refusal = _refused_chunks(reader.first, self.settings.refusal, self.incoming.kind)
+            events = [event(chunk) for chunk in refusal]
+        passed = [each for each in events if not is_done(each)]
+        whole = b"".join([*passed, self._last(reader, finding), b"data: [DONE]\n\n"])
+        return whole, verdict_headers(finding)
 
     async def finding(self, answer: str | None) -> Finding:
         """The verdict on `answer`, or why there is none."""

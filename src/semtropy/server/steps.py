@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["curve", "sample_as_data", "step_as_data"]
 
-POINTS = 81
+POINTS = 161
 WIDTH = 2.5
 """Curves span at least this many nats, so that those of one check share their axis."""
 

@@ -1,4 +1,4 @@
-"""Models and judges whose time is counted; a wrapper has `asample` exactly where the model has."""
+"""Models, judges and estimators whose time is counted; a wrapper has `asample` exactly where the model has."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..nouns import Floats, Judge, Model, Sample
+    from ..nouns import Belief, Beliefs, Estimator, Evidence, Floats, Judge, Model, Sample
     from .metrics import Metrics
 
-__all__ = ["timed_judge", "timed_model"]
+__all__ = ["timed_estimator", "timed_judge", "timed_model"]
 
 
 class _Timed:
@@ -39,6 +39,19 @@ class _TimedJudge:
             return self._judge.entails(batch)
 
 
+class _TimedEstimator:
+    def __init__(self, estimator: Estimator, metrics: Metrics) -> None:
+        self.name, self._estimator, self._metrics = estimator.name, estimator, metrics
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        with self._metrics.timed("estimating"):
+            return self._estimator(evidence)
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        with self._metrics.timed("estimating"):
+            return self._estimator.batch(evidences)
+
+
 def timed_model(model: Model, metrics: Metrics) -> Model:
     """The model, its draws timed."""
     return (_TimedAwaitable if hasattr(model, "asample") else _Timed)(model, metrics)
@@ -47,3 +60,8 @@ def timed_model(model: Model, metrics: Metrics) -> Model:
 def timed_judge(judge: Judge, metrics: Metrics) -> Judge:
     """The judge, its calls timed."""
     return _TimedJudge(judge, metrics)
+
+
+def timed_estimator(estimator: Estimator, metrics: Metrics) -> Estimator:
+    """The estimator, its beliefs timed."""
+    return _TimedEstimator(estimator, metrics)

@@ -12,7 +12,6 @@ from ..models import portal
 from ..models.endpoint import Endpoint, Retry
 from ..models.openai import Chat, Completions
 from ..models.replies import chat_sample
-from ..nouns import Sample
 from .exchange import Incoming, Reply
 from .failures import Problem
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from ..nouns import Model
+    from ..nouns import Model, Sample
     from .settings import Settings
 
 __all__ = ["Conversation", "Upstream"]
@@ -137,10 +136,7 @@ class Upstream:
 
 
 class Conversation:
-    """Answers to one request of a client: its own messages and settings, at the temperature of the check.
-
-    The answer to be judged is the one the client got, so none is drawn here; the caller fills it in.
-    """
+    """Answers to one request of a client: its own messages and settings, at the temperature of the check."""
 
     def __init__(
         self, asker: Chat | Completions, about: dict[str, Any], refused: dict[tuple[str, str], frozenset[str]]
@@ -151,8 +147,6 @@ class Conversation:
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers."""
-        if temperature != 1.0:
-            return [Sample("", tokens=())]
         read = chat_sample if isinstance(self._asker, Chat) else _whole_completion
         samples = await self._asker.ask(self._about, n, temperature, rng, read)
         self._refused[self._asker.model, self._asker.path] = self._asker.refused

@@ -1,14 +1,15 @@
 """A study: every estimator on the same draws of stored samples, with intervals.
 
-Three steps, each a map over independent pieces: prepare a recording, put a block of its questions to every
-estimator, measure a recording. Blocks are cut the same whatever the number of processes, so that results
-are too.
+Three steps, each a map over independent pieces: prepare a recording (a fold of it), put a block of its
+questions to every estimator, measure a recording. Blocks are cut the same whatever the number of processes,
+so that results are too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -20,13 +21,14 @@ import numpy as np
 from ..errors import InputError
 from ..estimators import NAMES
 from .measuring import Measures, measure
-from .preparing import CONSTANT, ESTIMATORS, Fold, Prepared, Source, constant_scores, prepare
+from .preparing import CONSTANT, ESTIMATORS, Fold, Prepared, Source, Split, constant_scores, prepare
 from .resampling import Plan, Scores, believe
 from .results import Results
 
-__all__ = ["ESTIMATORS", "Results", "evaluate"]
+__all__ = ["ESTIMATORS", "Results", "Split", "believed", "evaluate"]
 
-BLOCK_QUESTIONS = 100
+# Small enough that sixteen cores share one recording, large enough that an estimator's batch is one.
+BLOCK_QUESTIONS = 25
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -42,6 +44,7 @@ def evaluate(
     seeds: int = 5,
     train: int = 200,
     folds: int | None = None,
+    shuffle: bool = False,
     seed: int = 0,
     alphas: Sequence[float] = (),
     against: str | None = None,
@@ -51,11 +54,12 @@ def evaluate(
 ) -> Results:
     """AUROC of every estimator at every budget, adaptive curves, and what goes with them.
 
-    `seeds` is how many times samples are drawn, all of them from `seed`. The first `train` questions in the
-    natural order of their ids train the priors and the rest test; `folds` trains and tests across folds
-    instead. `alphas` are tried on `bayes-paper`. `against` is the estimator all others are compared with by
-    a paired bootstrap of `bootstrap` resamples (0 for none). Nothing depends on `processes` but the time;
-    with more than one, call this under `if __name__ == "__main__"`. `tell` hears how far it is.
+    `seeds` is how many times samples are drawn, all of them from `seed`. The first `train` questions in
+    the natural order of their ids train the priors and the rest test; `folds` trains and tests across
+    folds instead; `shuffle` orders the questions by chance first, from `seed`. `alphas` are tried on
+    `bayes-paper`. `against` is the estimator all others are compared with by a paired bootstrap of
+    `bootstrap` resamples (0 for none). Nothing depends on `processes` but the time; with more than one,
+    call this under `if __name__ == "__main__"`. `tell` hears how far it is.
     """
     names = _known(estimators)
     if against is not None and against not in names:
@@ -67,11 +71,27 @@ def evaluate(
         raise InputError("no recording was given")
     plan = Plan(budget=wanted[-1], draws=seeds, seed=seed)
     measures = Measures(budgets=wanted, plan=plan, against=against, bootstrap=bootstrap)
-    first = partial(prepare, methods=names, train=train, folds=folds, alphas=tuple(alphas))
-    if processes <= 1:
-        return _study(recordings, first, plan, measures, _Runner(map, tell))
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        return _study(recordings, first, plan, measures, _Runner(pool.map, tell))
+    split = Split(train, folds, seed if shuffle else None)
+    with _runner(processes, tell) as run:
+        pairs = _believed(recordings, names, plan, split, tuple(alphas), run)
+        results = Results.join(run("measuring", partial(measure, measures=measures), pairs))
+    if not results.tested:
+        raise InputError("nothing could be measured: " + "; ".join(results.notes))
+    return results
+
+
+def believed(
+    recordings: Sequence[Source],
+    *,
+    estimators: Sequence[str] | None = None,
+    plan: Plan | None = None,
+    split: Split | None = None,
+    processes: int = 1,
+    tell: Tell | None = None,
+) -> list[tuple[Prepared, dict[str, Scores]]]:
+    """The beliefs that a study is measured on, for measures of one's own: a pair a recording."""
+    with _runner(processes, tell) as run:
+        return _believed(recordings, _known(estimators), plan or Plan(), split or Split(), (), run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +108,27 @@ class _Runner:
             yield result
 
 
-def _study(
+@contextmanager
+def _runner(processes: int, tell: Tell | None) -> Iterator[_Runner]:
+    if processes <= 1:
+        yield _Runner(map, tell)
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield _Runner(pool.map, tell)
+
+
+def _believed(
     recordings: Sequence[Source],
-    first: Callable[[Source], Prepared],
+    methods: Sequence[str],
     plan: Plan,
-    measures: Measures,
+    split: Split,
+    alphas: tuple[float, ...],
     run: _Runner,
-) -> Results:
-    prepared = list(run("reading", first, recordings))
+) -> list[tuple[Prepared, dict[str, Scores]]]:
+    pieces = [(source, piece) for source in recordings for piece in range(split.pieces)]
+    first = partial(_prepare, methods=methods, split=split, alphas=alphas)
+    fitted = run("fitting", first, pieces)
+    prepared = [Prepared.join(list(islice(fitted, split.pieces))) for _ in recordings]
     _tell_apart(prepared)
     blocks = [block for each in prepared for fold in each.folds for block in _blocks(fold)]
     done = run("estimating", partial(_believe, plan=plan), blocks)
@@ -103,10 +136,13 @@ def _study(
     for each in prepared:
         parts = list(islice(done, sum(len(_blocks(fold)) for fold in each.folds)))
         pairs.append((each, _joined(each, parts)))
-    results = Results.join(run("measuring", partial(measure, measures=measures), pairs))
-    if not results.tested:
-        raise InputError("nothing could be measured: " + "; ".join(results.notes))
-    return results
+    return pairs
+
+
+def _prepare(
+    piece: tuple[Source, int], methods: Sequence[str], split: Split, alphas: tuple[float, ...]
+) -> Prepared:
+    return prepare(piece[0], methods, split=split, piece=piece[1], alphas=alphas)
 
 
 def _blocks(fold: Fold) -> list[Fold]:

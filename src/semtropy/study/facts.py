@@ -6,6 +6,7 @@ makes up.
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import TYPE_CHECKING
 
@@ -81,8 +82,28 @@ def questions() -> Iterator[Question]:
         yield Question(f"symbol/{element}", f"What is the chemical symbol of {element}?", None, (symbol,))
         yield Question(f"number/{element}", f"What is the atomic number of {element}?", None, (str(number),))
         yield Question(f"element/{symbol}", f"Which element has the symbol {symbol}?", None, (element,))
-    rng = random.Random(0)
+    yield from _sums()
+
+
+def _sums() -> Iterator[Question]:
+    """Sums, products and differences of one to three digits.
+
+    The first draws repeat themselves a few times. Such a one is drawn again from another source and under a number
+    of its own, so that every other sum keeps the place and the id that recordings know it by.
+    """
+    rng, spare, numbers = random.Random(0), random.Random(1), itertools.count(SUMS)
+    asked: set[str] = set()
     for index in range(SUMS):
-        a, b = rng.randint(2, 9 * 10 ** (index % 3)), rng.randint(2, 9 * 10 ** (index % 3))
-        sign, result = [("plus", a + b), ("minus", a - b), ("times", a * b)][index // 3 % 3]
-        yield Question(f"sum/{index}", f"What is {a} {sign} {b}?", None, (str(result),))
+        text, result = _sum(index, rng)
+        number = next(numbers) if text in asked else index
+        while text in asked:
+            text, result = _sum(index, spare)
+        asked.add(text)
+        yield Question(f"sum/{number}", text, None, (str(result),))
+
+
+def _sum(index: int, rng: random.Random) -> tuple[str, int]:
+    largest = 9 * 10 ** (index % 3)
+    a, b = rng.randint(2, largest), rng.randint(2, largest)
+    sign, result = [("plus", a + b), ("minus", a - b), ("times", a * b)][index // 3 % 3]
+    return f"What is {a} {sign} {b}?", result

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ModelError
+from ..errors import ModelError, RecordingError
 from ..recording.store import Store
 from .driving import Failed, Finished, Task
 from .p_true import worked_example
@@ -180,7 +180,7 @@ class _Run:
 
 def _rehearsed(store: Store, dataset: Dataset, plan: Plan, engine: Engine) -> tuple[str, ...]:
     """The worked examples of P(True): from the folder, or made now and kept there one by one."""
-    rows: dict[str, Any] = store.recall(REHEARSED) or {}
+    rows = _recalled(store)
     questions = {question.id: question for question in dataset.rehearsals}
     tasks = [Task(q, index, rehearsal=True) for index, q in enumerate(questions.values()) if q.id not in rows]
     for outcome in engine.run(tasks, plan):
@@ -194,6 +194,26 @@ def _rehearsed(store: Store, dataset: Dataset, plan: Plan, engine: Engine) -> tu
         for question, row in held
         if row["correct"] is not None
     )
+
+
+def _recalled(store: Store) -> dict[str, Any]:
+    """The rehearsals kept in the folder, by id."""
+    kept = store.recall(REHEARSED)
+    rows = {} if kept is None else kept
+    if not isinstance(rows, dict) or not all(map(_is_rehearsal, rows.values())):
+        raise RecordingError(
+            "not the examples of P(True) that this version keeps (by id: answer, others, correct): go on with the "
+            "version the run was begun with, or begin another folder",
+            path=str(store.folder / REHEARSED),
+        )
+    return rows
+
+
+def _is_rehearsal(row: object) -> bool:
+    match row:
+        case {"answer": str(), "others": list(others), "correct": bool() | None}:
+            return all(isinstance(text, str) for text in others)
+    return False
 
 
 def _digest(value: object) -> str:

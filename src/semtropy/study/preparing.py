@@ -13,13 +13,14 @@ from ..estimators import load_estimator
 from ..estimators.histogram import plug_in
 from ..recording import Recording, Row, read_recording
 from .questions import Asked, in_order
+from .resampling import seed_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..nouns import Belief, Beliefs, Estimator, Evidence
 
-__all__ = ["CONSTANT", "ESTIMATORS", "Fold", "Prepared", "Spec", "constant_scores", "prepare"]
+__all__ = ["CONSTANT", "ESTIMATORS", "Fold", "Prepared", "Spec", "Split", "constant_scores", "prepare"]
 
 Source = str | os.PathLike[str] | Recording
 
@@ -97,43 +98,103 @@ class Prepared:
     methods: tuple[str, ...]
     notes: tuple[str, ...]
 
+    @classmethod
+    def join(cls, pieces: Sequence[Prepared]) -> Prepared:
+        """The pieces of one recording, each with its own fold."""
+        return replace(pieces[0], folds=tuple(fold for piece in pieces for fold in piece.folds))
+
     @property
     def test(self) -> list[Asked]:
         """Every tested question, fold after fold."""
         return [question for fold in self.folds for question in fold.test]
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Who trains and who is tested.
+
+    The first `train` questions train the priors and the rest are tested; `folds` trains and tests across folds
+    instead. "First" is by the natural order of ids, or by chance from the seed `shuffle`.
+    """
+
+    train: int = 200
+    folds: int | None = None
+    shuffle: int | None = None
+
+    @property
+    def pieces(self) -> int:
+        """How many priors are fitted, each on its own."""
+        return self.folds or 1
+
+    def order(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows as they are split; no other question, process or row order moves one."""
+        if self.shuffle is None:
+            return list(rows)
+        return sorted(rows, key=lambda row: seed_words("shuffle", self.shuffle, row.id))
+
+    def places(self, count: int, where: str) -> list[tuple[list[int], list[int]]]:
+        """(training, test) places; question i is in fold i modulo `folds`."""
+        if self.folds is None:
+            if self.train < 1:
+                raise InputError(f"--train is {self.train}: a prior needs at least one training question")
+            if self.train >= count:
+                raise InputError(
+                    f"{where}: {count} questions, and --train {self.train} leaves none to test: "
+                    f"give a smaller --train, or --folds 5 to train and test on all"
+                )
+            return [(list(range(self.train)), list(range(self.train, count)))]
+        if not 2 <= self.folds <= count:
+            raise InputError(f"{where}: --folds is {self.folds}: from 2 to the number of questions, {count}")
+        return [
+            ([at for at in range(count) if at % self.folds != fold], list(range(fold, count, self.folds)))
+            for fold in range(self.folds)
+        ]
+
+
 def prepare(
-    source: Source, methods: Sequence[str], *, train: int, folds: int | None, alphas: Sequence[float] = ()
+    source: Source, methods: Sequence[str], *, split: Split, piece: int = 0, alphas: Sequence[float] = ()
 ) -> Prepared:
-    """Read and split one recording, and fit the priors of `methods` on its training questions."""
+    """Read and split one recording, and fit the priors of `methods` for one piece of the split: a fold, or all."""
     recording = source if isinstance(source, Recording) else read_recording(source)
     path = None if isinstance(source, Recording) else str(source)
     model, dataset = recording.header.model or "unknown model", recording.header.dataset or "unknown dataset"
     where = f"{model} on {dataset}"
-    rows = in_order(recording, path=path)
+    rows = split.order(in_order(recording, path=path))
     del recording
-    splits = _splits(len(rows), train, folds, where)
+    places = split.places(len(rows), where)
     asked = [Asked.of(row) for row in rows]
-    tested = [at for _, test in splits for at in test]
-    graded = [asked[at] for at in tested if asked[at].wrong is not None]
-    notes = []
+    tested = [asked[at] for _, test in places for at in test]
+    kept, notes = _looked_over(methods, tested, where)
+    training, test = places[piece]
+    fold = Fold(
+        tuple(asked[at] for at in test if asked[at].wrong is not None),
+        _fit([rows[at] for at in training], kept, alphas),
+        _parting_entropy([asked[at] for at in training]),
+    )
+    return Prepared(model, dataset, None if split.folds else split.train, (fold,), tuple(kept), tuple(notes))
+
+
+def _looked_over(methods: Sequence[str], tested: Sequence[Asked], where: str) -> tuple[list[str], list[str]]:
+    """The methods that the tested questions can carry, and what a reader should know of them."""
+    graded = [question for question in tested if question.wrong is not None]
     if not graded:
         raise InputError(
             f"{where}: no tested question has a grade (answer.correct): grade the recording first"
         )
+    notes = []
     if len(graded) < len(tested):
         notes.append(
             f"{where}: {len(tested) - len(graded)} of {len(tested)} test questions have no grade, left out"
         )
     kept, dropped = _carried(methods, graded)
     notes += [f"{where}: {name} is dropped: {why}" for name, why in dropped.items()]
-    made = []
-    for training, test in splits:
-        specs = _fit([rows[at] for at in training], kept, alphas)
-        questions = tuple(asked[at] for at in test if asked[at].wrong is not None)
-        made.append(Fold(questions, specs, _parting_entropy([asked[at] for at in training])))
-    return Prepared(model, dataset, None if folds else train, tuple(made), tuple(kept), tuple(notes))
+    unpriced = sum(int((question.draws.sequences < 0).sum()) for question in graded)
+    if unpriced and "rescaled" in kept:
+        notes.append(
+            f"{where}: {unpriced} of {sum(len(question.draws) for question in graded)} samples have no probability "
+            "(cut off by a length limit, say): rescaled gives them its least weight"
+        )
+    return kept, notes
 
 
 def constant_scores(name: str, questions: Sequence[Asked]) -> list[float]:
@@ -153,25 +214,6 @@ def constant_scores(name: str, questions: Sequence[Asked]) -> list[float]:
 def _there(value: float | None) -> float:
     assert value is not None, "a method that lacks a column is dropped before"
     return value
-
-
-def _splits(count: int, train: int, folds: int | None, where: str) -> list[tuple[list[int], list[int]]]:
-    """(training, test) places; question i is in fold i modulo `folds`."""
-    if folds is None:
-        if train < 1:
-            raise InputError(f"--train is {train}: a prior needs at least one training question")
-        if train >= count:
-            raise InputError(
-                f"{where}: {count} questions, and --train {train} leaves none to test: "
-                f"give a smaller --train, or --folds 5 to train and test on all"
-            )
-        return [(list(range(train)), list(range(train, count)))]
-    if not 2 <= folds <= count:
-        raise InputError(f"{where}: --folds is {folds}: from 2 to the number of questions, {count}")
-    return [
-        ([at for at in range(count) if at % folds != fold], list(range(fold, count, folds)))
-        for fold in range(folds)
-    ]
 
 
 def _carried(methods: Sequence[str], graded: Sequence[Asked]) -> tuple[list[str], dict[str, str]]:

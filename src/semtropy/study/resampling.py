@@ -25,11 +25,20 @@ __all__ = ["Plan", "Scores", "believe", "draw_order", "seed_words"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How samples are drawn: `draws` orders of `budget` samples a question, from one `seed`."""
+    """How samples are drawn: `draws` orders of `budget` samples a question, from one `seed`.
+
+    Beliefs are held at every step of an order, or only at the `steps` given.
+    """
 
     budget: int = 10
     draws: int = 5
     seed: int = 0
+    steps: tuple[int, ...] | None = None
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """The numbers of samples at which beliefs are held, in order."""
+        return tuple(range(1, self.budget + 1)) if self.steps is None else self.steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +81,19 @@ def believe(questions: Sequence[Asked], estimators: Mapping[str, Estimator], pla
     Equal evidence is common (an easy question gives the same answer every time) and is put to an estimator
     once.
     """
-    shape = (len(questions), plan.draws, plan.budget)
+    held = frozenset(plan.held)
     places: dict[Evidence, int] = {}
-    which = np.fromiter(
-        (
+    which = np.array(
+        [
             places.setdefault(evidence, len(places))
             for question in questions
             for draw in range(plan.draws)
-            for evidence in question.draws.path(draw_order(question, plan, draw))
-        ),
+            for n, evidence in enumerate(question.draws.path(draw_order(question, plan, draw)), start=1)
+            if n in held
+        ],
         dtype=np.intp,
-        count=len(questions) * plan.draws * plan.budget,
     )
-    which = which.reshape(shape).transpose(2, 1, 0)
+    which = which.reshape(len(questions), plan.draws, len(held)).transpose(2, 1, 0)
     different = list(places)
     scores = {}
     for name, estimator in estimators.items():

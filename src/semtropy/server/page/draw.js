@@ -56,6 +56,28 @@ export function drawBelief(holder, now, before, threshold, other) {
   holder.replaceChildren(picture);
 }
 
+// What the stopping rule watches, sample by sample, and the level at which it stops.
+export function drawProgress(holder, points, target, name, labelledBy) {
+  const height = 96, top = 16, base = height - 22;
+  const most = Math.max(target, ...points.map((point) => point.value)) * 1.08 || 1;
+  const last = Math.max(2, points.at(-1).drawn);
+  const x = (drawn) => LEFT + 10 + (WIDTH - LEFT - RIGHT - 20) * ((drawn - 1) / (last - 1));
+  const y = (value) => base - (base - top) * Math.min(1, value / most);
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-labelledby": labelledBy });
+  picture.append(svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: base, y2: base }));
+  picture.append(svg("line", { class: "target", x1: LEFT, x2: WIDTH - RIGHT, y1: y(target), y2: y(target) }));
+  picture.append(svg("path", { class: "track", d: path(points.map((point) => x(point.drawn)), points.map((point) => y(point.value))) }));
+  for (const point of points) picture.append(svg("circle", { class: "point", cx: x(point.drawn), cy: y(point.value), r: 3.5 }));
+  // The name stands where the points are not: they come down to the level from above, or climb to it.
+  const falling = points[0].value >= target;
+  const [side, anchor] = falling || points.length === 1 ? [WIDTH - RIGHT, "end"] : [LEFT, "start"];
+  picture.append(svg("text", { class: "target-name", x: side, y: falling ? top : y(target) + 15, "text-anchor": anchor }, name));
+  for (let drawn = 1; drawn <= last; drawn += Math.ceil(last / 10)) {
+    picture.append(svg("text", { x: x(drawn), y: height - 4, "text-anchor": "middle" }, drawn));
+  }
+  holder.replaceChildren(picture);
+}
+
 const COLOURS = {
   bayes: "#0072B2", "bayes-paper": "#D55E00", histogram: "#808080", rescaled: "#009E73", "rescaled-length": "#56B4E9",
   "log-likelihood": "#CC79A7", "p-true": "#E69F00", length: "#7F7F7F",
@@ -71,9 +93,10 @@ export function drawStudy(holder, rows) {
   const height = 300, left = 44, right = 130, bottom = height - 40;
   const span = budgets.at(-1) - budgets[0] || 1;
   const x = (budget) => left + (620 - left - right) * ((budget - budgets[0]) / span);
-  const y = (value) => bottom - (bottom - 16) * ((value - low) / (high - low || 1));
+  const y = (value) => bottom - (bottom - 26) * ((value - low) / (high - low || 1));
   const picture = svg("svg", { viewBox: `0 0 620 ${height}`, role: "img", "aria-labelledby": "study-text" });
-  for (let tick = low; tick <= high + 1e-9; tick += 0.05) {
+  const between = high - low > 0.35 ? 0.1 : 0.05;
+  for (let tick = Math.ceil(low / between - 1e-9) * between; tick <= high + 1e-9; tick += between) {
     picture.append(svg("line", { class: "axis", x1: left, x2: 620 - right, y1: y(tick), y2: y(tick) }));
     picture.append(svg("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, tick.toFixed(2)));
   }

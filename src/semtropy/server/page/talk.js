@@ -19,6 +19,18 @@ function headers(type) {
   return made;
 }
 
+async function ask(path, options) {
+  let reply;
+  try {
+    reply = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "the gateway cannot be reached");
+  }
+  if (!reply.ok) await complain(reply);
+  return reply;
+}
+
 async function complain(reply) {
   let message = `the gateway answered ${reply.status}`;
   try {
@@ -28,35 +40,34 @@ async function complain(reply) {
 }
 
 export async function get(path) {
-  const reply = await fetch(path, { headers: key ? { Authorization: `Bearer ${key}` } : {} });
-  if (!reply.ok) await complain(reply);
+  const reply = await ask(path, { headers: key ? { Authorization: `Bearer ${key}` } : {} });
   return reply.json();
 }
 
-export async function post(path, body, signal) {
-  const reply = await fetch(path, {
-    method: "POST", headers: headers("application/json"), body: JSON.stringify(body), signal,
-  });
-  if (!reply.ok) await complain(reply);
+function send(path, body, signal) {
+  return ask(path, { method: "POST", headers: headers("application/json"), body: JSON.stringify(body), signal });
+}
+
+export async function post(path, body) {
+  const reply = await send(path, body);
   return reply.json();
 }
 
 export async function upload(path, file) {
-  const reply = await fetch(path, { method: "POST", headers: headers("application/octet-stream"), body: file });
-  if (!reply.ok) await complain(reply);
+  const reply = await ask(path, { method: "POST", headers: headers("application/octet-stream"), body: file });
   return reply.json();
 }
 
 // Yields {name, data} for each event of the reply.
 export async function* events(path, body, signal) {
-  const reply = await fetch(path, {
-    method: "POST", headers: headers("application/json"), body: JSON.stringify(body), signal,
-  });
-  if (!reply.ok) await complain(reply);
+  const reply = await send(path, body, signal);
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let held = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch((error) => {
+      if (error.name === "AbortError") throw error;
+      return { done: true }; // cut off: whoever follows the events sees that the last is missing
+    });
     if (done) return;
     held += value;
     const parts = held.split("\n\n");

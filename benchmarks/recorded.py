@@ -1,0 +1,170 @@
+"""Recordings looked at closely: does a method order questions by their entropy, and how far off is it in nats?
+
+    python -m benchmarks.recorded RECORDING... [--processes 16] [--folds 5] [--json OUT]
+
+A table a recording, methods by numbers of samples: AUROC of finding wrong answers / Spearman's rank correlation
+with the entropy of all samples / root-mean-square distance to it in nats. That entropy is the plug-in estimate of all
+the question's samples with Miller and Madow's correction; where most of a hundred samples differ it is itself too low,
+and a line over the table says how many meanings there are. Priors are fitted on the other folds; figures are means over
+the draws. A distance stands only where a method estimates an entropy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from semtropy.estimators.histogram import plug_in
+from semtropy.study.evaluate import Split, believed
+from semtropy.study.metrics import auroc, half_width, settle
+from semtropy.study.preparing import CONSTANT
+from semtropy.study.resampling import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from semtropy.recording import Draws
+    from semtropy.study.preparing import Prepared
+    from semtropy.study.resampling import Scores
+
+__all__ = ["Figure", "entropy_of_all", "figures", "main", "tables"]
+
+BUDGETS = (1, 2, 3, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One method on one recording at one number of samples.
+
+    `auroc` is None where all answers are wrong or all right, `distance` where the method estimates no entropy.
+    """
+
+    recording: str
+    estimator: str
+    budget: int
+    auroc: float | None
+    half_width: float
+    rank_correlation: float
+    distance: float | None
+
+    def __str__(self) -> str:
+        parts = (self.auroc, ".3f"), (self.rank_correlation, ".2f"), (self.distance, ".2f")
+        return " / ".join("-" if value is None else format(value, form) for value, form in parts)
+
+
+def entropy_of_all(draws: Draws) -> float:
+    """The entropy of all samples with Miller and Madow's correction, in nats.
+
+    >>> from semtropy import Partition, Sample
+    >>> from semtropy.recording import Draws
+    >>> round(entropy_of_all(Draws.of([Sample("a"), Sample("b")], Partition((0, 1)))), 4)
+    0.9431
+    """
+    counts = np.bincount(draws.meanings)
+    return plug_in(counts.tolist()) + (len(counts) - 1) / (2 * len(draws))
+
+
+def figures(name: str, prepared: Prepared, scores: dict[str, Scores], budgets: Sequence[int]) -> list[Figure]:
+    """Every figure of one recording; `scores` hold the beliefs at `budgets`."""
+    wrong = np.array([bool(question.wrong) for question in prepared.test])
+    truth = np.array([entropy_of_all(question.draws) for question in prepared.test])
+    found = []
+    for method in prepared.methods:
+        means = settle(scores[method].mean)
+        for place, budget in enumerate(budgets):
+            drawn = means[min(place, len(means) - 1)]
+            areas = auroc(drawn, wrong)
+            order = float(np.mean([_rank_correlation(row, truth) for row in drawn]))
+            distance = None if method in CONSTANT else float(np.sqrt(np.mean((drawn - truth) ** 2)))
+            area, width = _known(areas.mean()), float(half_width(areas))
+            found.append(Figure(name, method, budget, area, width, order, distance))
+    return found
+
+
+def _rank_correlation(scores: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
+    """Spearman's; no order at all (one sample, by counts alone) is no correlation."""
+    if np.ptp(scores) == 0 or np.ptp(truth) == 0:
+        return 0.0
+    return float(spearmanr(scores, truth).statistic)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def tables(found: Sequence[Figure], about: dict[str, str]) -> str:
+    """Markdown, a table a recording."""
+    blocks = []
+    for name, words in about.items():
+        own = [figure for figure in found if figure.recording == name]
+        budgets = sorted({figure.budget for figure in own})
+        lines = [
+            f"### {name}\n",
+            f"{words}\n",
+            "| estimator | " + " | ".join(f"N = {n}" for n in budgets) + " |",
+            "|---|" + "---|" * len(budgets),
+        ]
+        for method in dict.fromkeys(figure.estimator for figure in own):
+            cells = [str(figure) for figure in own if figure.estimator == method]
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def described(prepared: Prepared) -> str:
+    """A sentence on what the tables cannot show: how many questions, how many wrong, how many meanings."""
+    tested = prepared.test
+    meanings = [int(question.draws.meanings.max()) + 1 for question in tested]
+    samples = [len(question.draws) for question in tested]
+    return (
+        f"{len(tested)} questions, {sum(bool(question.wrong) for question in tested)} answered wrong; "
+        f"{np.median(meanings):g} meanings of {np.median(samples):g} samples (medians)."
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables; `--json` keeps the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.recorded")
+    parser.add_argument("recordings", nargs="+", type=Path)
+    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--draws", type=int, default=5, help="how many times samples are drawn")
+    parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS))
+    parser.add_argument("--estimators", nargs="+")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args(arguments)
+    budgets = tuple(sorted(set(given.budgets)))
+    found, about, notes = [], {}, []
+    for path in given.recordings:  # one after the other: two may be of the same questions with other meanings
+        [(prepared, scores)] = believed(
+            [path],
+            estimators=given.estimators,
+            plan=Plan(budget=budgets[-1], draws=given.draws, steps=budgets),
+            split=Split(folds=given.folds, shuffle=0),
+            processes=given.processes,
+        )
+        name = path.name.removesuffix(".gz").removesuffix(".jsonl")
+        about[name] = described(prepared)
+        notes += prepared.notes
+        mine = figures(name, prepared, scores, budgets)
+        found += mine
+        print(tables(mine, {name: about[name]}), flush=True)
+    for note in notes:
+        print(f"- {note}")
+    if given.json is not None:
+        told = {"about": about, "notes": notes, "figures": [asdict(figure) for figure in found]}
+        given.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
