@@ -20,7 +20,7 @@
 #define LEAST_RADIUS 5.5  /* of the path, in units of 1 / room */
 #define SERIES_BEYOND 400.0
 #define FIRST_PATH 20
-#define FIRST_STEP 0.2
+#define FIRST_STEP 0.18
 #define MOST_PATH 2560
 #define LEAST_STEP 0.03
 #define SHARED_LOSS 3.0
