@@ -56,4 +56,4 @@ picture: $(VENV)/.dev  ## redraw the terminal in the README
 		semtropy check "Who was the mayor of Timisoara in 1911?"
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/_kernel*.so
+	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/*.so
