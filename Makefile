@@ -53,7 +53,7 @@ docs: $(VENV)/.dev  ## rebuild the generated parts of docs/
 
 picture: $(VENV)/.dev  ## redraw the terminal in the README
 	$(BIN)/python -m tools.picture docs/images/check.svg -- \
-		semtropy check "Who was the mayor of Timisoara in 1911?"
+		semtropy check "Who was the mayor of Timisoara in 1911?" --seed 3
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/*.so

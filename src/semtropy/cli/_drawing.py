@@ -45,7 +45,8 @@ def _meanings(step: Step) -> RenderableType:
         bar = Text("█" * max(1, round(share * 20)), style="cyan")
         table.add_row("  ", bar, f"{meaning.count}", Text(_short(meaning.text) or "(empty)"))
     if len(found) > _SHOWN:
-        table.add_row("  ", Text(), "", Text(f"and {len(found) - _SHOWN} other meanings", style="dim"))
+        more = len(found) - _SHOWN
+        table.add_row("  ", Text(), "", Text(f"and {more} other meaning{'s' * (more > 1)}", style="dim"))
     return table
 
 
