@@ -20,7 +20,8 @@ from semtropy.check import Checker
 from semtropy.errors import SemtropyError
 from semtropy.models import load_model
 from semtropy.models.scripted import Scripted
-from semtropy.stopping import Rounds, Spent
+from semtropy.stopping import Decided, Rounds, Rule, Spent
+from semtropy.verdict import THRESHOLD
 
 Clock = Callable[[], float]
 
@@ -40,6 +41,12 @@ def never(belief: Belief, spent: Spent) -> Reason | None:
     return None
 
 
+def deciding(belief: Belief, spent: Spent) -> Reason | None:
+    """What `Decided` costs, without its effect: the distribution is worked out every round."""
+    Decided(THRESHOLD)(belief, spent)
+    return None
+
+
 def timed(checker: Checker, prompt: str, seed: int, clock: Clock = time.perf_counter) -> list[float]:
     """Milliseconds of each round."""
     marks = [clock()]
@@ -47,7 +54,7 @@ def timed(checker: Checker, prompt: str, seed: int, clock: Clock = time.perf_cou
     return [1e3 * float(gap) for gap in np.diff(marks)]
 
 
-def overhead(estimator: str) -> list[float]:
+def overhead(estimator: str, rule: Rule = never) -> list[float]:
     """Rounds with a model and a judge that cost nothing; one by one, up to ten samples, never satisfied early.
 
     Processor time, so that what else the machine is doing does not count.
@@ -58,7 +65,7 @@ def overhead(estimator: str) -> list[float]:
             model=_Direct(Scripted(default=SPREADS[number % len(SPREADS)])),
             judge="exact",
             estimator=estimator,
-            rule=never,
+            rule=rule,
             budget=Budget(samples=10),
             rounds=Rounds(growth=1.0),
         )
@@ -116,6 +123,7 @@ def measure(estimator: str = "bayes") -> dict[str, Any]:
         "overhead_ms_median": statistics.median(ours),
         "of_which_loop_ms": statistics.median(loop),
         "overhead_ms_p95": float(np.quantile(ours, 0.95)),
+        "overhead_ms_median_decided": statistics.median(overhead(estimator, deciding)[1:]),
         "limit_ms": LIMIT_MS,
         "share_of_a_real_round": None if not whole else statistics.median(ours) / statistics.median(whole),
         "known_against_obscure": known_against_obscure(estimator),
