@@ -13,6 +13,7 @@ from semtropy.meaning.builtin import Builtin
 from semtropy.meaning.shorten import pieces, shorten
 
 PROBE = Path(__file__).parents[1] / "training" / "probe.jsonl"
+RELATED = PROBE.with_name("related.jsonl")
 CAPITAL = "What is the capital of France?"
 
 
@@ -67,6 +68,40 @@ class TestAnswers:
         yes = np.array([bool(row["entails"]) for row in rows])
         wins = (values[yes][:, None] > values[~yes]) + 0.5 * (values[yes][:, None] == values[~yes])
         assert wins.mean() >= 0.92
+
+    @pytest.mark.parametrize("asked", [True, False])
+    @pytest.mark.parametrize(
+        ("question", "one", "other"),
+        [
+            (CAPITAL, "Paris", "Marseille"),
+            (CAPITAL, "Nice", "Paris"),
+            (CAPITAL, "Toulouse", "Paris"),
+            ("Which city in France hosted the summit?", "Lyon", "Marseille"),
+            ("What is the capital of Australia?", "Canberra", "Sydney"),
+            ("Which president signed the act?", "Woodrow Wilson", "Herbert Hoover"),
+            ("Which planet is the largest?", "Jupiter", "Saturn"),
+            ("In which month was she born?", "June", "July"),
+            ("What colour is the flag?", "green", "yellow"),
+            ("Which river flows through the city?", "the Danube", "the Rhine"),
+            ("Which team won the league?", "Arsenal", "Chelsea"),
+            ("Which language is spoken there?", "Danish", "Swedish"),
+            ("Who composed the opera?", "Giuseppe Verdi", "Giacomo Puccini"),
+            ("Which instrument does she play?", "the viola", "the cello"),
+        ],
+    )
+    def test_related_names_are_two_meanings(
+        self, judge: Builtin, question: str, one: str, other: str, asked: bool
+    ) -> None:
+        for texts in ([one, other], [other, one], [f"It is {one}.", other]):
+            assert len(set(cluster(question if asked else "", texts, judge))) == 2, texts
+
+    def test_names_that_no_training_told_apart(self, judge: Builtin) -> None:
+        rows = [json.loads(line) for line in RELATED.read_text("utf-8").splitlines()]
+        groups = [len(set(cluster(row["question"], [row["a"], row["b"]], judge))) for row in rows]
+        yes = np.array([bool(row["entails"]) for row in rows])
+        assert len(rows) >= 150
+        assert (np.array(groups)[~yes] == 2).mean() >= 0.92  # the model card names those it merges
+        assert (np.array(groups)[yes] == 1).mean() >= 0.95
 
     def test_any_script(self, judge: Builtin) -> None:
         texts = ["東京", "Токио", "طوكيو", "🗼", "\u200b", "\ud800", "a\x00b"]

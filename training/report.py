@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _ANSWERS = (
     "alias", "sampled", "names", "choices", "general", "refusals", "numbers", "units", "dates", "eras", "amounts",
     "lookalikes", "abbreviations", "roles", "antonyms", "negation", "yes-no", "wordnet-names", "wording", "lists",
+    "capitals", "rivals", "sets",
 )  # fmt: skip
 
 
@@ -175,7 +176,12 @@ def fit_cosine(cosine: Cosine, *parts: list[Groups]) -> None:
 def report(data: Path, fp32: Path, wheel: Path, labelled: Path, each: int, most: int) -> dict[str, Any]:
     """Every figure of the model card."""
     tests = read(data / "test.jsonl.xz")
-    pairs = list(dict.fromkeys(sample(tests, each))) + probe_pairs() + probe_pairs("fresh.jsonl")
+    pairs = (
+        list(dict.fromkeys(sample(tests, each)))
+        + probe_pairs()
+        + probe_pairs("fresh.jsonl")
+        + probe_pairs("related.jsonl")
+    )
     triples = [(pair.question, pair.a, pair.b) for pair in pairs]
     small, cosine = Builtin(), Cosine(wheel)
     with tempfile.TemporaryDirectory() as folder:
