@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 # A shell's background job ignores Ctrl-C, and hands that on to every command under test.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Both machines a test runs on are shared and slow at times, so no test fails for its time alone.
