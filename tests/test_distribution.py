@@ -11,7 +11,7 @@ from scipy.special import betainc, xlogy
 from semtropy.entropy import cdf, dirichlet_moments, law, moments, splitting, two_level_cdf, two_level_moments
 from semtropy.entropy import symmetric as symmetric_module
 from semtropy.entropy.distribution import Component, Mixture
-from semtropy.entropy.symmetric import symmetric
+from semtropy.entropy.symmetric import nearby, symmetric
 from semtropy.errors import InputError
 
 
@@ -117,13 +117,13 @@ def test_moments_are_the_contours(floors: list[float], size: int, alpha: float, 
     sd = float(np.sqrt(exact.variance[0]))
     c = component(floors, size, alpha, theta)
     low, high = c.support()
-    law = Mixture((c,), float(exact.mean[0]), float(exact.variance[0]))
-    mean, variance = moments_of(
-        law.cdf, max(low, exact.mean[0] - 12 * sd), min(high, exact.mean[0] + 12 * sd)
-    )
-    assert law.exact
-    assert mean == pytest.approx(exact.mean[0], abs=3e-4 * sd + 3e-5)
-    assert variance == pytest.approx(exact.variance[0], rel=4e-3)
+    ends = max(low, exact.mean[0] - 12 * sd), min(high, exact.mean[0] + 12 * sd)
+    for rough, near in ((False, 1), (True, 20)):  # as `two_level_cdf` has it, and as a belief does
+        law = Mixture((c,), float(exact.mean[0]), float(exact.variance[0]), draws=1 << 13, rough=rough)
+        mean, variance = moments_of(law.cdf, *ends)
+        assert law.exact
+        assert mean == pytest.approx(exact.mean[0], abs=near * (3e-4 * sd + 3e-5))
+        assert variance == pytest.approx(exact.variance[0], rel=near * 4e-3)
 
 
 def test_large_counts() -> None:
@@ -151,7 +151,7 @@ def test_one_meaning_has_no_entropy() -> None:
     np.testing.assert_array_equal(cdf([3], [0.2], 1, [-1.0, 0.0, 1.0]), [0.0, 1.0, 1.0])
 
 
-@pytest.mark.parametrize(("meanings", "alpha"), [(3, 0.1), (8, 1.0), (50, 0.05), (1000, 0.5)])
+@pytest.mark.parametrize(("meanings", "alpha"), [(3, 0.1), (8, 1.0), (50, 0.05), (1000, 0.5), (1000, 10.0)])
 def test_symmetric_tables_keep_their_moments(meanings: int, alpha: float) -> None:
     mean, second = dirichlet_moments([alpha] * meanings)
     table = symmetric(meanings, alpha, 1024)
@@ -159,6 +159,13 @@ def test_symmetric_tables_keep_their_moments(meanings: int, alpha: float) -> Non
     sd = np.sqrt(second - mean**2)
     assert found[0] == pytest.approx(mean, abs=1e-3 * sd)
     assert found[1] == pytest.approx(sd**2, rel=3e-3)
+
+
+@pytest.mark.parametrize(("meanings", "alpha"), [(17, 0.02), (45, 0.02), (290, 0.02), (997, 1.0), (600, 0.2)])
+def test_shared_tables_are_near(meanings: int, alpha: float) -> None:
+    exact = symmetric(meanings, alpha, 4096)
+    points = np.linspace(exact.low, exact.high, 200)
+    np.testing.assert_allclose(nearby(meanings, alpha).cdf(points), exact.cdf(points), atol=4e-3)
 
 
 @settings(max_examples=25)

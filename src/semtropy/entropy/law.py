@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from .lattice import lattice
 from .splitting import Factor, Splits, Table, entropy_share
-from .symmetric import EntropyTable, stretched_sums, symmetric
+from .symmetric import EntropyTable, nearby, stretched_sums, symmetric
 
 try:
     from . import _distribution  # type: ignore[attr-defined]
@@ -137,23 +137,35 @@ def pieces(
 ) -> list[Pieces]:
     """The pieces for each number of unseen meanings, from so many draws (powers of 2) each.
 
-    `rough` guides the draws by smaller tables: quicker, and the right thing where draws are few.
+    `rough` takes smaller and shared tables: quicker, and the right thing where draws are few.
     """
     ordered = sorted(factors, key=lambda f: (f.floor, f.p, f.q))
     many = [u for u in unseen if u > 1]
     levels = len(ordered) if any(unseen) else max(1, len(ordered) - 1)
     splits = Splits.of(ordered, log_room, levels, rough=rough)
-    stretched = iter(
-        _stretched(splits, log_room, alpha, many, [n for u, n in zip(unseen, draws, strict=True) if u > 1])
-    )
+    enough = [n for u, n in zip(unseen, draws, strict=True) if u > 1]
+    tables = [
+        nearby(u, alpha) if rough else symmetric(u, alpha, _table_points(n))
+        for u, n in zip(many, enough, strict=True)
+    ]
+    stretched = iter(_stretched(splits, log_room, alpha, many, enough, tables))
     return [
         next(stretched) if u > 1 else _cells(splits, log_room, alpha, u, n)
         for u, n in zip(unseen, draws, strict=True)
     ]
 
 
+def _table_points(draws: int) -> int:
+    return COARSE if draws <= 1 << 15 else FINE
+
+
 def _stretched(
-    splits: Splits, log_room: float, alpha: float, unseen: Sequence[int], draws: Sequence[int]
+    splits: Splits,
+    log_room: float,
+    alpha: float,
+    unseen: Sequence[int],
+    draws: Sequence[int],
+    tables: Sequence[EntropyTable],
 ) -> list[Stretched]:
     if not unseen:
         return []
@@ -180,13 +192,8 @@ def _stretched(
     entropy = state.entropy + entropy_share(first.floor + np.exp(state.log_rest))
     scale = np.exp(np.maximum(log_mass, -690.0))
     return [
-        Stretched(
-            symmetric(u, alpha, COARSE if n <= 1 << 15 else FINE),
-            entropy[part],
-            scale[part],
-            _normal(log_weight[part], share[part]),
-        )
-        for u, n, part in zip(unseen, draws, parts, strict=True)
+        Stretched(table, entropy[part], scale[part], _normal(log_weight[part], share[part]))
+        for table, part in zip(tables, parts, strict=True)
     ]
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betainc, xlog1py, xlogy
+from scipy.special import betainc, digamma, xlog1py, xlogy
 
 from .dirichlet import dirichlet_variance
 from .lattice import lattice
@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["EntropyTable", "stretched_sums", "symmetric"]
+__all__ = ["EntropyTable", "nearby", "stretched_sums", "symmetric"]
 
 CHUNK = 1 << 18
 NODES = 321
 ONE_BY_ONE = 8
+ROUGH, FINER = 256, 1024
+SHAPE_DIGITS, BELL = 4, 4.0
 WIDEST = 12.0  # standard deviations on either side of the mean
 GRADED = np.linspace(0, 1, NODES)
 
@@ -106,13 +108,36 @@ def symmetric(meanings: int, alpha: float, points: int) -> EntropyTable:
     return _joined(meanings - part, part, alpha, points)
 
 
-def _window(meanings: int, alpha: float) -> tuple[float, float]:
-    from scipy.special import digamma
+@lru_cache(maxsize=4096)
+def nearby(meanings: int, alpha: float) -> EntropyTable:
+    """Nearly the same, its shape that of a number with four binary digits: tables that many questions share.
 
-    a = np.full(meanings, alpha)
+    The mean and the standard deviation are the number's own.
+
+    >>> middle = np.array([5.58])
+    >>> nearby(997, 0.2).cdf(middle).round(1), symmetric(997, 0.2, 1024).cdf(middle).round(1)
+    (array([0.4]), array([0.4]))
+    """
+    alike = meanings * alpha >= BELL  # below, most of the mass lies at 0 and a shape does not move
+    digits = max(0, meanings.bit_length() - SHAPE_DIGITS) if alike else 0
+    shared = round(meanings / 2**digits) << digits
+    table = symmetric(shared, alpha, ROUGH if alike else FINER)
+    if shared == meanings:
+        return table
+    (mean, sd), (own_mean, own_sd) = _moments(shared, alpha), _moments(meanings, alpha)
+    low, high = (own_mean + (end - mean) * own_sd / sd for end in (table.low, table.high))
+    return EntropyTable(low, high, table.value, table.slope)
+
+
+def _moments(meanings: int, alpha: float) -> tuple[float, float]:
+    """Mean and standard deviation of the entropy."""
     mean = float(digamma(meanings * alpha + 1) - digamma(alpha + 1))
-    reach = WIDEST * np.sqrt(dirichlet_variance(a, mean))
-    return max(0.0, mean - reach), min(float(np.log(meanings)), mean + reach)
+    return mean, float(np.sqrt(dirichlet_variance(np.full(meanings, alpha), mean)))
+
+
+def _window(meanings: int, alpha: float) -> tuple[float, float]:
+    mean, sd = _moments(meanings, alpha)
+    return max(0.0, mean - WIDEST * sd), min(float(np.log(meanings)), mean + WIDEST * sd)
 
 
 def _two(alpha: float) -> EntropyTable:
@@ -137,7 +162,8 @@ def _joined(a: int, b: int, alpha: float, points: int) -> EntropyTable:
         at[:, 0], np.zeros(len(at))
     )
     log_w, log_rest = -np.logaddexp(0, -z), -np.logaddexp(0, z)
-    weight = share * np.exp(log_slope + a * alpha * log_w + b * alpha * log_rest)
+    log_weight = log_slope + a * alpha * log_w + b * alpha * log_rest
+    weight = share * np.exp(log_weight - log_weight.max())  # many meanings make any one density tiny
     w, rest = np.exp(log_w), np.exp(np.maximum(log_rest, -690.0))
     fixed = -w * log_w - rest * log_rest
     if a > 1:
