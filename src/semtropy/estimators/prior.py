@@ -39,7 +39,7 @@ WORDINGS = (
 )
 SIZES = (1, 2, 3, 4, 6, 10, 16, 28, 50, 100, 300, 1000)
 TRAINING_DRAWS = (8, 16)
-PSEUDO_QUESTIONS = 30.0
+PSEUDO_QUESTIONS = 4.0
 BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more meanings than that
 
 
