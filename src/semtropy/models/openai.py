@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -40,7 +41,7 @@ _OPTIONAL = {
 }
 
 
-class _Asking:
+class _Asking(ABC):
     """What both kinds of endpoint share: building requests, splitting `n`, leaving out what is refused."""
 
     path: str
@@ -100,8 +101,9 @@ class _Asking:
                 del body[name]
         return body
 
+    @abstractmethod
     def logprobs(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """What asks this kind of endpoint for log-probabilities."""
 
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
