@@ -11,7 +11,7 @@ from typing import Any
 
 import mpmath as mp
 
-__all__ = ["one_seen", "two_seen"]
+__all__ = ["endless_seen", "one_seen", "two_seen"]
 
 mp.mp.dps = 40
 
@@ -47,14 +47,29 @@ def symmetric(alpha: Any, u: int) -> tuple[Any, Any]:
 
 def one_seen(p: Any, q: Any, floor: Any, alpha: Any, u: int) -> tuple[Any, Any, Any]:
     """Mean, variance and log of the integral: density (floor + y)^p y^(q-1), and `u` >= 1 unseen meanings."""
-    p, q, floor, alpha = (mp.mpf(float(value)) for value in (p, q, floor, alpha))
+    alpha = mp.mpf(float(alpha))
     mean, second = symmetric(alpha, u)
-    spread = second - mean**2
+    return _one_and_a_block(p, q, floor, u * alpha, mean, second - mean**2)
+
+
+def endless_seen(p: Any, q: Any, floor: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
+    """The same where the unseen are a Pitman-Yor process of concentration c and discount d.
+
+    Its moments as Archer, Park and Pillow have them ("Bayesian entropy estimation for countable discrete
+    distributions", 2014).
+    """
+    c, d = mp.mpf(float(c)), mp.mpf(float(d))
+    mean = mp.digamma(c + 1) - mp.digamma(1 - d)
+    spread = (c + d) / ((c + 1) ** 2 * (1 - d)) + (1 - d) / (c + 1) * mp.psi(1, 2 - d) - mp.psi(1, 2 + c)
+    return _one_and_a_block(p, q, floor, c, mean, spread)
+
+
+def _one_and_a_block(p: Any, q: Any, floor: Any, mass: Any, mean: Any, spread: Any) -> tuple[Any, Any, Any]:
+    p, q, floor = (mp.mpf(float(value)) for value in (p, q, floor))
 
     def entropy(x: Any, w: Any) -> tuple[Any, Any]:
         return -x * mp.log(x) - w * mp.log(w) + w * mean, w**2 * spread
 
-    mass = u * alpha
     found = _integrate(p, q, floor, mp.mpf(0), mass, mp.mpf(0), 1 - floor, entropy)
     return found[0], found[1], found[2] - mp.loggamma(mass)
 
@@ -85,7 +100,8 @@ def _integrate(
     pieces: list[tuple[Any, Any, bool]] = []
     for left, q, floor, own, other_floor in ((True, q1, l1, p1, l2), (False, q2, l2, p2, l1)):
         del other_floor
-        ends = {mp.log(half) - 75 / min(q, own + q if floor == 0 else q), mp.log(half)}
+        lowest = mp.log(min(half, floor)) - 75 / q if floor > 0 else mp.log(half) - 75 / (own + q)
+        ends = {lowest, mp.log(half)}
         if floor > 0:
             ends |= {mp.log(floor) + d for d in (-4, 0, 4) if mp.log(floor) + d < mp.log(half)}
         ends |= {mp.log(half) - d for d in (0.02, 0.1, 0.5, 2, 6, 20)}
@@ -94,8 +110,11 @@ def _integrate(
         pieces += [(a, b, left) for a, b in itertools.pairwise(inside)]
     terms = []
     for a, b, left in pieces:
-        q = q1 if left else q2
-        cuts = int((b - a) * min(q, 1) / 8) + 1
+        p, q = (p1, q1) if left else (p2, q2)
+        rate = min(
+            max(q, abs(p + q)), 4
+        )  # below the floor the integrand grows like e^(q v), above it e^((p + q) v)
+        cuts = int((b - a) * rate / 8) + 1
         for i in range(cuts):
             low, high = a + (b - a) * i / cuts, a + (b - a) * (i + 1) / cuts
             for node, weight in RULE:
