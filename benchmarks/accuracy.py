@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 
-from benchmarks.reference import one_seen, two_seen
-from semtropy.entropy import moments, two_level_moments
+from benchmarks.reference import endless_seen, one_seen, two_seen
+from semtropy.entropy import Endless, Moments, Seen, Wordings, evaluate, moments, two_level_moments
 
 __all__ = ["main"]
 
@@ -16,7 +16,7 @@ SIZES = (2, 3, 7, 30, 1000)
 
 
 def misses(cases: int, seed: int = 0) -> np.ndarray:
-    """Rows (error of the mean, relative error of the variance), a third each: one seen, two seen, two-level."""
+    """Rows (error of the mean, relative error of the variance): one seen, two seen, two-level, endless in turn."""
     rng = np.random.default_rng(seed)
     rows = []
     for i in range(cases):
@@ -24,14 +24,21 @@ def misses(cases: int, seed: int = 0) -> np.ndarray:
         floor = float(rng.choice(FLOORS)) if rng.random() < 0.5 else float(rng.uniform(0, 1))
         size = int(rng.choice(SIZES))
         count = int(10 ** rng.uniform(0, rng.choice([1, 4])))
-        if i % 3 == 0:
+        if i % 4 == 0:
             found = moments([count], [floor], [size], alpha)
             mean, variance, _ = one_seen(alpha + count - 1, 1, floor, alpha, size - 1)
-        elif i % 3 == 1:
+        elif i % 4 == 1:
             share = float(rng.uniform(0.01, 0.99))
             floors, counts = (floor * share, floor * (1 - share)), (count, int(rng.integers(1, 20)))
             found = moments(counts, floors, [2], alpha)
             mean, variance, _ = two_seen((alpha + counts[0] - 1, alpha + counts[1] - 1), (1, 1), floors)
+        elif i % 4 == 3:
+            theta, discount = float(10 ** rng.uniform(-2, np.log10(30))), float(rng.uniform(0.01, 0.9))
+            concentration = float(10 ** rng.uniform(-1, 3))
+            found = endless_moments(floor, Endless(discount, Wordings(theta), (concentration,)))
+            mean, variance, _ = endless_seen(
+                -discount - theta, theta, floor, concentration + discount, discount
+            )
         else:
             theta = float(10 ** rng.uniform(-2, np.log10(30)))
             found = two_level_moments([floor], [1], [size], alpha, theta)
@@ -40,6 +47,14 @@ def misses(cases: int, seed: int = 0) -> np.ndarray:
         if sys.stderr.isatty() and i % 10 == 9:
             print(f"\r{i + 1} of {cases}", end="", file=sys.stderr)
     return np.array(rows)
+
+
+def endless_moments(floor: float, kind: Endless) -> Moments:
+    """One meaning seen, by one sequence."""
+    one = np.ones(1)
+    seen = Seen(np.array([floor]), one, ((float(np.log(floor)),),), 0 * one)
+    found = evaluate([seen], [kind], tolerance=1e-9)
+    return Moments(found.mean[0], found.variance[0], found.log_evidence[0])
 
 
 def main(cases: int = 510) -> None:

@@ -15,7 +15,9 @@ PAIRS = ((0.05, 0.1), (0.05, 0.3), (0.1, 0.3), (0.2, 0.1), (0.5, 1.0), (0.1, 1.0
 
 def component(floors: list[float], size: int, alpha: float, theta: float) -> Component:
     m = len(floors)
-    return Component(1.0, np.full(m, alpha - theta), np.full(m, theta), np.array(floors), size - m, alpha)
+    return Component(
+        1.0, np.full(m, alpha - theta), np.full(m, theta), np.array(floors), (size - m) * alpha, alpha
+    )
 
 
 def milliseconds(ask: Callable[[], object], times: int = 10) -> float:

@@ -22,8 +22,10 @@ __all__ = ["main"]
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "recordings"
 BUDGETS = (1, 2, 3, 5, 10)
-INTERVALS = 100  # questions a budget whose intervals are looked at: they cost more than a mean
-FEW_INTERVALS = 24  # with hundreds of meanings they cost much more
+INTERVALS = (
+    300  # questions a budget whose intervals are looked at, of the first draw: they cost more than a mean
+)
+FEW_INTERVALS = 100  # of simulated questions, some of which have hundreds of meanings
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ def moments_of(law, low: float, high: float) -> tuple[float, float]:
 
 def component(floors: list[float], size: int, alpha: float, theta: float, weight: float = 1.0) -> Component:
     m = len(floors)
-    return Component(weight, np.full(m, alpha - theta), np.full(m, theta), np.array(floors), size - m, alpha)
+    return Component(
+        weight, np.full(m, alpha - theta), np.full(m, theta), np.array(floors), (size - m) * alpha, alpha
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 3.0])

@@ -3,11 +3,14 @@
 from .dirichlet import dirichlet_moments
 from .distribution import cdf, two_level_cdf
 from .importance import importance_moments
+from .kinds import Endless, Kind, Wordings
 from .posterior import Moments, moments, moments_batch
+from .seen import Seen
 from .support import mix
-from .two_level import Kind, Seen, Wordings, evaluate, two_level_moments
+from .two_level import evaluate, two_level_moments
 
 __all__ = [
+    "Endless",
     "Kind",
     "Moments",
     "Seen",

@@ -214,7 +214,7 @@ VECTORISED static sums add_far(const double *restrict size, const double *restri
 
 /* ---- the path ------------------------------------------------------------------------------------------- */
 
-typedef struct { const factor *f; int m; double room, alpha; const double *unseen; int first, last; } problem;
+typedef struct { const factor *f; int m; double room, alpha; const double *mass; int first, last; } problem;
 typedef struct {
     double sigma, reach, step; /* radius and angle of the path, step of the inner nodes */
     int n;                     /* nodes of the path */
@@ -342,6 +342,11 @@ static void reference(const problem *pr, plan *pl) {
         mass += y;
         lean += y * difference(pl, pr->f[j].floor, y);
     }
+    if (pr->alpha < 0) { /* seen meanings may have next to no mass: the unseen ones have a say, by their mean logarithm */
+        double block = 0.5 * (pr->mass[pr->first] + pr->mass[pr->last - 1]), y = block / pl->sigma;
+        mass += y;
+        lean += y * (log(y) + digamma(pr->alpha + 1) - digamma(block + 1) - log(pl->anchor_floor + pl->anchor_y));
+    }
     pl->lean = lean / mass;
     pl->slope = -log(pl->anchor_floor + pl->anchor_y) - pl->lean - 1;
     pl->constant = 0;
@@ -409,7 +414,7 @@ static int read_off(workspace *w, const problem *pr, const plan *pl, results out
     cplx *power = (cplx *)(scratch + pl->n);
     double log_sigma = log(pl->sigma);
     for (int k = pr->first; k < pr->last; k++) {
-        double mass = pr->unseen[k] * pr->alpha;
+        double mass = pr->mass[k];
         double within = (pr->alpha + 1) / (mass + 1) * trigamma(pr->alpha + 1) - trigamma(mass + 1);
         block b = make_block(mass, digamma(pr->alpha + 1), within > 0 ? within : 0, pl->slope), *unseen = mass > 0 ? &b : NULL;
         for (int i = 0; i < pl->n; i++)
@@ -447,8 +452,8 @@ static int refine_path(workspace *w, const problem *pr, plan *pl) {
 }
 
 static int one_group(workspace *w, const problem *pr, double tolerance, results out, double *error) {
-    double least = saddle(pr->f, pr->m, pr->unseen[pr->first] * pr->alpha, pr->room) * pr->room;
-    double middle = 0.5 * (pr->unseen[pr->first] + pr->unseen[pr->last - 1]) * pr->alpha;
+    double least = saddle(pr->f, pr->m, pr->mass[pr->first], pr->room) * pr->room;
+    double middle = 0.5 * (pr->mass[pr->first] + pr->mass[pr->last - 1]);
     plan pl = {saddle(pr->f, pr->m, middle, pr->room), least > 12 ? sqrt(2 * DECAY / least) : PI, FIRST_STEP, FIRST_PATH, 0, 0, 0};
     if (pl.sigma * pr->room < LEAST_RADIUS) pl.sigma = LEAST_RADIUS / pr->room;
     if (pl.reach > PI) pl.reach = PI;
@@ -500,19 +505,19 @@ static double room_above(const double *floors, int m) {
 
 /* No floor at all: the Dirichlet, closed form. */
 static void dirichlet(const problem *pr, int k, results out) {
-    double u = pr->unseen[k], a0 = pr->alpha, total = u * a0, entropy = 0, log_gammas = 0;
+    double unseen = pr->mass[k], a0 = pr->alpha, total = unseen, entropy = 0, log_gammas = 0;
     for (int j = 0; j < pr->m; j++) total += pr->f[j].p + pr->f[j].q;
     for (int j = 0; j < pr->m; j++) {
         double a = pr->f[j].p + pr->f[j].q;
         entropy -= a / total * digamma(a + 1);
         log_gammas += lgamma(a);
     }
-    entropy += digamma(total + 1) - (u > 0 ? u * a0 / total * digamma(a0 + 1) : 0);
+    entropy += digamma(total + 1) - (unseen > 0 ? unseen / total * digamma(a0 + 1) : 0);
     double shift = entropy - digamma(total + 2), sum = total * total / ((total + 1) * (total + 1));
-    for (int j = 0; j < pr->m + (u > 0); j++) {
+    for (int j = 0; j < pr->m + (unseen > 0); j++) {
         int seen = j < pr->m;
         double a = seen ? pr->f[j].p + pr->f[j].q : a0, d = digamma(a + 1) + shift;
-        sum += (seen ? 1 : u) * a * (d * d + 2 * d + 1 / (a + 1) + (a + 1) * trigamma(a + 2));
+        sum += (seen ? a : unseen) * (d * d + 2 * d + 1 / (a + 1) + (a + 1) * trigamma(a + 2));
     }
     out.mean[k] = entropy;
     out.variance[k] = sum / (total * (total + 1)) - trigamma(total + 2);
@@ -533,7 +538,7 @@ static int solve(workspace *w, problem *pr, int first, int last, double toleranc
     *error = 0;
     int k = first;
     while (k < last) {
-        if (pr->m == 1 && pr->unseen[k] == 0) { /* one meaning, all the mass */
+        if (pr->m == 1 && pr->mass[k] == 0) { /* one meaning, all the mass */
             out.mean[k] = out.variance[k] = 0;
             out.log_z[k] = (pr->f[0].q - 1) * log(pr->room) * (floors > 0);
             k++;
@@ -542,8 +547,8 @@ static int solve(workspace *w, problem *pr, int first, int last, double toleranc
             k++;
         } else {
             int end = k + 1;
-            double own = base + pr->unseen[k] * pr->alpha;
-            while (end < last && pr->unseen[end] > 0 && loss(own, base + pr->unseen[end] * pr->alpha) < SHARED_LOSS) end++;
+            double own = base + pr->mass[k];
+            while (end < last && pr->mass[end] > 0 && loss(own, base + pr->mass[end]) < SHARED_LOSS) end++;
             pr->first = k;
             pr->last = end;
             if (one_group(w, pr, tolerance, out, error)) return -1;
@@ -557,7 +562,7 @@ static int solve(workspace *w, problem *pr, int first, int last, double toleranc
  * are taken as gamma integrals of the same mode and curvature. */
 static void saddle_point(const problem *pr, int first, int last, double *log_z) {
     for (int k = first; k < last; k++) {
-        double mass = pr->unseen[k] * pr->alpha, s = saddle(pr->f, pr->m, mass, pr->room), curvature = mass / (s * s);
+        double mass = pr->mass[k], s = saddle(pr->f, pr->m, mass, pr->room), curvature = mass / (s * s);
         double log_value = s * pr->room - mass * log(s);
         for (int j = 0; j < pr->m; j++) {
             factor f = pr->f[j];
@@ -571,13 +576,13 @@ static void saddle_point(const problem *pr, int first, int last, double *log_z) 
             log_value += f.p * log(f.floor + y) + f.q * log(y) - s * y + lgamma(shape) - shape * log(shape) + shape;
         }
         log_z[k] = log_value - 0.5 * log(2 * PI * curvature);
-        if (pr->m == 1 && pr->unseen[k] == 0) log_z[k] = pr->f[0].floor > 0 ? (pr->f[0].q - 1) * log(pr->room) : 0;
+        if (pr->m == 1 && pr->mass[k] == 0) log_z[k] = pr->f[0].floor > 0 ? (pr->f[0].q - 1) * log(pr->room) : 0;
     }
 }
 
-/* contour(p, q, floors, offsets, alpha, unseen, unseen_offsets, tolerance, mean, variance, log_z, error)
+/* contour(p, q, floors, offsets, alpha, mass, mass_offsets, tolerance, mean, variance, log_z, error)
  *
- * Problem i has the factors offsets[i]..offsets[i+1] and the numbers of unseen meanings unseen_offsets[i]..[i+1],
+ * Problem i has the factors offsets[i]..offsets[i+1] and the masses of its unseen meanings mass_offsets[i]..[i+1],
  * rising. float64 and int64 buffers; the last four are written. A tolerance of 1 asks for `saddle_point` only. */
 static PyObject *contour(PyObject *self, PyObject *args) {
     Py_buffer b[11];
@@ -586,8 +591,8 @@ static PyObject *contour(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*dw*w*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &tolerance,
                           &b[7], &b[8], &b[9], &b[10]))
         return NULL;
-    const double *p = b[0].buf, *q = b[1].buf, *floors = b[2].buf, *alpha = b[4].buf, *unseen = b[5].buf;
-    const long long *offsets = b[3].buf, *unseen_offsets = b[6].buf;
+    const double *p = b[0].buf, *q = b[1].buf, *floors = b[2].buf, *alpha = b[4].buf, *mass = b[5].buf;
+    const long long *offsets = b[3].buf, *mass_offsets = b[6].buf;
     results out = {b[7].buf, b[8].buf, b[9].buf};
     double *error = b[10].buf;
     int problems = (int)(b[4].len / (Py_ssize_t)sizeof(double)), failed = 0, most = 0, screen = tolerance >= 1;
@@ -602,12 +607,12 @@ static PyObject *contour(PyObject *self, PyObject *args) {
         int m = (int)(offsets[i + 1] - offsets[i]);
         for (int j = 0; j < m; j++)
             f[j] = (factor){p[offsets[i] + j], q[offsets[i] + j], floors[offsets[i] + j]};
-        problem pr = {f, m, room_above(floors + offsets[i], m), alpha[i], unseen, 0, 0};
+        problem pr = {f, m, room_above(floors + offsets[i], m), alpha[i], mass, 0, 0};
         if (screen) {
-            saddle_point(&pr, (int)unseen_offsets[i], (int)unseen_offsets[i + 1], out.log_z);
+            saddle_point(&pr, (int)mass_offsets[i], (int)mass_offsets[i + 1], out.log_z);
             continue;
         }
-        failed = solve(&w, &pr, (int)unseen_offsets[i], (int)unseen_offsets[i + 1], tolerance, out, &error[i]);
+        failed = solve(&w, &pr, (int)mass_offsets[i], (int)mass_offsets[i + 1], tolerance, out, &error[i]);
     }
     Py_END_ALLOW_THREADS
     free(f);

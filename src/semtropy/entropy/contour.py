@@ -3,7 +3,7 @@
 Every belief in semtropy has a density that is a product over meanings,
 
     seen meaning     (floor + y)^p y^(q - 1),   its probability x = floor + y, y > 0
-    unseen meaning   x^(alpha - 1)
+    unseen meaning   x^(alpha - 1), or all of them together a gamma block (below)
 
 restricted to probabilities that sum to 1. With room = 1 - sum of floors, the integral of such a product is
 the inverse Laplace transform of the product of one-dimensional integrals,
@@ -19,8 +19,10 @@ being the meaning's share -x log x of the entropy. What makes it exact in few no
   y = exp(v) with v = centre + width (u - exp(start - u)): even steps around the integrand's mode, doubly fast below it;
 - w is taken around a reference point and a common slope, w = phi(x) - phi(x0) - slope (x - x0): the slope's part adds
   up to a constant, and what is left is as small as the entropy's spread, so that variances of 1e-40 keep their digits;
-- unseen meanings, and seen ones without a floor, are a gamma block in closed form: every support size shares the seen
-  factors, as long as one path serves (the loss of sharing is bounded);
+- unseen meanings, and seen ones without a floor, are a gamma block in closed form, u of them s^-(u alpha): every
+  support size shares the seen factors, as long as one path serves (the loss of sharing is bounded). The moments of
+  the block's own entropy are analytic in alpha, and at alpha = -discount they are those of a Pitman-Yor process
+  (Archer, Park and Pillow 2014): meanings without end cost no more than a number of them;
 - nodes are added until half of them give the same answer, to the tolerance.
 
 The compiled `_kernel` does this; `_solve` below is the same in NumPy, for machines without a compiler.
@@ -66,7 +68,8 @@ class Problems:
     """Many integrals at once, laid end to end.
 
     Problem i has the factors `offsets[i]:offsets[i + 1]` of `p`, `q`, `floors`, the parameter `alpha[i]`, and
-    the numbers of unseen meanings `unseen[unseen_offsets[i]:unseen_offsets[i + 1]]`, rising.
+    the masses of its unseen meanings `mass[mass_offsets[i]:mass_offsets[i + 1]]`, rising: u alpha for u of them.
+    A negative `alpha` is a Pitman-Yor discount, the mass then the concentration of what is unseen.
     """
 
     p: Floats
@@ -74,13 +77,13 @@ class Problems:
     floors: Floats
     offsets: NDArray[np.int64]
     alpha: Floats
-    unseen: Floats
-    unseen_offsets: NDArray[np.int64]
+    mass: Floats
+    mass_offsets: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Mean and variance of the entropy and log Z, an entry for each number of unseen meanings."""
+    """Mean and variance of the entropy and log Z, an entry for each mass of unseen meanings."""
 
     mean: Floats
     variance: Floats
@@ -97,7 +100,7 @@ def solve(problems: Problems, tolerance: float = 1e-9, *, give_up: bool = False)
     if _kernel is not None:
         out, error = _call_kernel(problems, tolerance)
     else:
-        out = Solution(*(np.zeros(problems.unseen.size) for _ in range(3)))
+        out = Solution(*(np.zeros(problems.mass.size) for _ in range(3)))
         error = np.array([_solve(problems, i, tolerance, out) for i in range(problems.alpha.size)])
     failed = ~(error <= 100 * tolerance)
     if failed.any():
@@ -106,7 +109,7 @@ def solve(problems: Problems, tolerance: float = 1e-9, *, give_up: bool = False)
             raise ConvergenceError(
                 f"the entropy integral reached {worst:.1e} where {tolerance:.1e} was asked for"
             )
-        hopeless = np.repeat(failed, np.diff(problems.unseen_offsets))
+        hopeless = np.repeat(failed, np.diff(problems.mass_offsets))
         out.mean[hopeless], out.variance[hopeless], out.log_z[hopeless] = 0.0, 0.0, -np.inf
     return out
 
@@ -119,12 +122,12 @@ def screen(problems: Problems) -> Floats | None:
 
 
 def _call_kernel(problems: Problems, tolerance: float) -> tuple[Solution, Floats]:
-    out = Solution(*(np.zeros(problems.unseen.size) for _ in range(3)))
+    out = Solution(*(np.zeros(problems.mass.size) for _ in range(3)))
     error = np.zeros(problems.alpha.size)
     _kernel.contour(
         *(_as(float, values) for values in (problems.p, problems.q, problems.floors)),
-        *(_as(np.int64, problems.offsets), _as(float, problems.alpha), _as(float, problems.unseen)),
-        *(_as(np.int64, problems.unseen_offsets), tolerance, out.mean, out.variance, out.log_z, error),
+        *(_as(np.int64, problems.offsets), _as(float, problems.alpha), _as(float, problems.mass)),
+        *(_as(np.int64, problems.mass_offsets), tolerance, out.mean, out.variance, out.log_z, error),
     )
     return out, error
 
@@ -238,9 +241,9 @@ class _Path:
 
 
 def _along(
-    factors: list[_Factor], room: float, alpha: float, unseen: Floats, path: _Path
+    factors: list[_Factor], room: float, alpha: float, masses: Floats, path: _Path
 ) -> tuple[Floats, float]:
-    """Rows (mean, variance, log Z) for each number of unseen meanings; and how large the path's last node is."""
+    """Rows (mean, variance, log Z) for each mass of unseen meanings; and how large the path's last node is."""
     t = np.arange(1, path.n) * path.reach / path.n
     s = (path.sigma * np.concatenate([[1.0], t / np.tan(t) + 1j * t])).astype(np.complex128)
     ds = path.sigma * np.concatenate([[0.5j], 1 / np.tan(t) - t / np.sin(t) ** 2 + 1j])
@@ -250,24 +253,31 @@ def _along(
     # Logarithms less that of the first: all digits when floors are nearly equal.
     ratios = ((floors - floors[0]) + (centres - centres[0])) / x0[0]
     leans = np.where(abs(ratios) < 0.5, np.log1p(np.maximum(ratios, -0.5)), np.log(x0) - np.log(x0[0]))
-    leans -= (centres * leans).sum() / centres.sum()
+    lean, total = (centres * leans).sum(), centres.sum()
+    if (
+        alpha < 0
+    ):  # seen meanings may have next to no mass: the unseen ones have a say, by their mean logarithm
+        block = (masses[0] + masses[-1]) / 2
+        y = block / path.sigma
+        total += y
+        lean += y * (np.log(y) + digamma(alpha + 1) - digamma(block + 1) - np.log(x0[0]))
+    leans -= lean / total
     slope = float(leans[0] - np.log(x0[0]) - 1)
     exponent, first, second = s * room, np.zeros_like(s), np.zeros_like(s)
     constant = slope * room
-    for f, y, x, lean in zip(factors, centres, x0, leans, strict=True):
+    for f, y, x, own in zip(factors, centres, x0, leans, strict=True):
         if f.floor == 0:
             a = f.p + f.q
             block = _block(s, a, digamma(a + 1), 0.0, slope)
             parts = ((gammaln(a) - a * np.log(s)).astype(np.complex128), *block)
         else:
-            parts = _inner(f, path.sigma, float(lean), s, path.step)
+            parts = _inner(f, path.sigma, float(own), s, path.step)
             constant -= x * np.log(x) + slope * y
         exponent, first, second = exponent + parts[0], first + parts[1], second + parts[2]
-    rows, tail = np.empty((unseen.size, 3)), 0.0
-    for row, u in zip(rows, unseen, strict=True):
+    rows, tail = np.empty((masses.size, 3)), 0.0
+    for row, mass in zip(rows, masses, strict=True):
         e, one, two = exponent, first, second
-        if u > 0:
-            mass = u * alpha
+        if mass > 0:
             within = (alpha + 1) / (mass + 1) * polygamma(1, alpha + 1) - polygamma(1, mass + 1)
             more = _block(s, mass, digamma(alpha + 1), max(0.0, within), slope)
             e, one, two = e - mass * np.log(s), one + more[0], two + more[1]
@@ -287,22 +297,22 @@ def _along(
 
 
 def _group(
-    factors: list[_Factor], room: float, alpha: float, unseen: Floats, tolerance: float
+    factors: list[_Factor], room: float, alpha: float, masses: Floats, tolerance: float
 ) -> tuple[Floats, float]:
     """Support sizes that share a path: double the nodes until nothing changes."""
-    least = _saddle(factors, unseen[0] * alpha, room) * room
-    sigma = max(_saddle(factors, (unseen[0] + unseen[-1]) / 2 * alpha, room), LEAST_RADIUS / room)
+    least = _saddle(factors, masses[0], room) * room
+    sigma = max(_saddle(factors, (masses[0] + masses[-1]) / 2, room), LEAST_RADIUS / room)
     reach = min(np.pi, np.sqrt(2 * DECAY / least)) if least > 12 else np.pi
     path = _Path(sigma, reach, 14, 0.26)
-    rows, tail = _along(factors, room, alpha, unseen, path)
+    rows, tail = _along(factors, room, alpha, masses, path)
     miss = np.inf
     while path.n < 1792 and np.isfinite(tail):
         if path.reach < np.pi and tail > 1e-13:
             path = _Path(sigma, min(np.pi, 1.5 * path.reach), path.n, path.step)
-            rows, tail = _along(factors, room, alpha, unseen, path)
+            rows, tail = _along(factors, room, alpha, masses, path)
             continue
         path = _Path(sigma, path.reach, 2 * path.n, max(path.step / 1.5, 0.03))
-        finer, tail = _along(factors, room, alpha, unseen, path)
+        finer, tail = _along(factors, room, alpha, masses, path)
         change = np.abs(finer - rows)
         miss = float(max(change[:, 0].max(), (change[:, 1] / finer[:, 1]).max() / 100))
         rows = finer
@@ -311,21 +321,21 @@ def _group(
     return rows, miss**1.5
 
 
-def _closed(factors: list[_Factor], alpha: float, u: float) -> tuple[float, float, float]:
-    """No floor at all: a Dirichlet."""
+def _closed(factors: list[_Factor], alpha: float, mass: float) -> tuple[float, float, float]:
+    """No floor at all: a Dirichlet, its unseen meanings one block."""
     seen = np.array([f.p + f.q for f in factors])
-    a = np.concatenate([seen, np.full(int(u), alpha)])
-    total = a.sum()
-    mean = float(digamma(total + 1) - (a / total * digamma(a + 1)).sum())
-    return mean, dirichlet_variance(a, mean), float(gammaln(seen).sum() - gammaln(total))
+    shape, weight = (np.append(a, b) if mass > 0 else a for a, b in ((seen, alpha), (seen, mass)))
+    total = weight.sum()
+    mean = float(digamma(total + 1) - (weight / total * digamma(shape + 1)).sum())
+    return mean, dirichlet_variance(shape, weight, mean), float(gammaln(seen).sum() - gammaln(total))
 
 
-def _groups(base: float, alpha: float, unseen: Floats) -> Iterable[slice]:
+def _groups(base: float, masses: Floats) -> Iterable[slice]:
     start = 0
-    while start < unseen.size:
-        own, end = base + unseen[start] * alpha, start + 1
-        while end < unseen.size:
-            other = base + unseen[end] * alpha
+    while start < masses.size:
+        own, end = base + masses[start], start + 1
+        while end < masses.size:
+            other = base + masses[end]
             if other - own - own * np.log(other / own) >= SHARED_LOSS:
                 break
             end += 1
@@ -337,21 +347,21 @@ def _solve(problems: Problems, i: int, tolerance: float, out: Solution) -> float
     at = slice(*problems.offsets[i : i + 2])
     parameters = zip(problems.p[at], problems.q[at], problems.floors[at], strict=True)
     factors = [_Factor(float(p), float(q), float(floor)) for p, q, floor in parameters]
-    alpha, where = float(problems.alpha[i]), slice(*problems.unseen_offsets[i : i + 2])
-    unseen = problems.unseen[where]
-    rows, error = np.empty((unseen.size, 3)), 0.0
+    alpha, where = float(problems.alpha[i]), slice(*problems.mass_offsets[i : i + 2])
+    masses = problems.mass[where]
+    rows, error = np.empty((masses.size, 3)), 0.0
     room = exact_room(problems.floors[at])
     if not any(f.floor for f in factors):
-        rows[:] = [_closed(factors, alpha, u) for u in unseen]
-        if len(factors) == 1 and unseen[0] == 0:
+        rows[:] = [_closed(factors, alpha, mass) for mass in masses.tolist()]
+        if len(factors) == 1 and masses[0] == 0:
             rows[0] = 0.0
     else:
-        alone = int(len(factors) == 1 and unseen[0] == 0)
+        alone = int(len(factors) == 1 and masses[0] == 0)
         if alone:  # one meaning has all the mass
             rows[0] = 0.0, 0.0, (factors[0].q - 1) * np.log(room)
         base = sum(f.q if f.floor else f.p + f.q for f in factors)
-        for group in _groups(base, alpha, unseen[alone:]):
-            rows[alone:][group], miss = _group(factors, room, alpha, unseen[alone:][group], tolerance)
+        for group in _groups(base, masses[alone:]):
+            rows[alone:][group], miss = _group(factors, room, alpha, masses[alone:][group], tolerance)
             error = max(error, miss)
     out.mean[where], out.variance[where], out.log_z[where] = rows.T
     return error

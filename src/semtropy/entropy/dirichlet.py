@@ -29,13 +29,16 @@ def dirichlet_moments(alphas: ArrayLike) -> tuple[float, float]:
         return 0.0, 0.0
     total = a.sum()
     mean = float(digamma(total + 1) - (a / total * digamma(a + 1)).sum())
-    return mean, dirichlet_variance(a, mean) + mean**2
+    return mean, dirichlet_variance(a, a, mean) + mean**2
 
 
-def dirichlet_variance(a: np.ndarray, mean: float) -> float:
-    """The variance, from second moments taken around the mean so that no digits cancel."""
-    total = a.sum()
-    off = digamma(a + 1) - digamma(total + 2) + mean
-    inner = a * (off**2 + 2 * off + 1 / (a + 1) + (a + 1) * polygamma(1, a + 2))
+def dirichlet_variance(shape: np.ndarray, mass: np.ndarray, mean: float) -> float:
+    """The variance, from second moments taken around the mean so that no digits cancel.
+
+    Meanings come in blocks, each with the parameter `shape` of every one of its meanings and their sum `mass`.
+    """
+    total = mass.sum()
+    off = digamma(shape + 1) - digamma(total + 2) + mean
+    inner = mass * (off**2 + 2 * off + 1 / (shape + 1) + (shape + 1) * polygamma(1, shape + 2))
     spread = (inner.sum() + (total / (total + 1)) ** 2) / (total * (total + 1))
     return max(0.0, float(spread - polygamma(1, total + 2)))

@@ -17,9 +17,10 @@ from scipy.special import betainc, ndtr
 
 from ..errors import ConvergenceError, InputError
 from .contour import Problems, exact_room, solve
+from .endless import endless
 from .inputs import check_alpha, clean_floors, vector, whole_counts
 from .lattice import MOST_DIMENSIONS
-from .law import Pieces, pieces
+from .law import Pieces, pieces, unseen_meanings
 from .splitting import Factor, entropy_share
 
 if TYPE_CHECKING:
@@ -45,24 +46,31 @@ class Component:
     p: Floats
     q: Floats
     floors: Floats
-    unseen: int
+    mass: float  # of the unseen meanings, `alpha` for each; where `alpha` is negative, see contour.py
     alpha: float
 
     @property
-    def meanings(self) -> int:
-        return self.floors.size + self.unseen
+    def unseen(self) -> int | None:
+        """How many meanings are unseen; None where they have no end."""
+        return unseen_meanings(self.mass, self.alpha)
 
     def support(self) -> tuple[float, float]:
-        """The least entropy, all the room given to one meaning; and the most, as even as the floors allow."""
+        """The least entropy, all the room given to one meaning; and the most, as even as the floors allow.
+
+        Where there is no end of meanings, the most is what is never exceeded but for 1e-9 or so.
+        """
         floors, room = self.floors, exact_room(self.floors)
         vertices = entropy_share(floors + room) - entropy_share(floors)
         best = float(vertices.min())
-        if self.unseen:
+        if self.mass > 0:
             best = min(best, float(entropy_share(np.array(room))))
         least = max(0.0, float(entropy_share(floors).sum()) + best)
-        if floors.max() * self.meanings <= 1:
-            return least, log(self.meanings)
-        above, rest, others = 0.0, 1.0, self.meanings
+        if self.unseen is None:
+            return least, log(floors.size + 1) + room * endless(self.mass, -self.alpha).high
+        meanings = floors.size + self.unseen
+        if floors.max() * meanings <= 1:
+            return least, log(meanings)
+        above, rest, others = 0.0, 1.0, meanings
         for floor in sorted(floors.tolist(), reverse=True):
             if floor * others <= rest:
                 break
@@ -107,7 +115,7 @@ class _Matched:
     @staticmethod
     def of(c: Component) -> _Matched:
         ends, one = np.array([0, c.floors.size]), np.array([0, 1])
-        alone = Problems(c.p, c.q, c.floors, ends, np.array([c.alpha]), np.array([float(c.unseen)]), one)
+        alone = Problems(c.p, c.q, c.floors, ends, np.array([c.alpha]), np.array([c.mass]), one)
         found = solve(alone, 1e-7)
         return _Matched(*c.support(), float(found.mean[0]), float(found.variance[0]))
 
@@ -152,7 +160,7 @@ def _laws(components: Sequence[Component], draws: Sequence[int], *, rough: bool 
     groups: dict[tuple[bytes, bytes, bytes, float], list[int]] = {}
     laws: dict[int, _Law] = {}
     for i, c in enumerate(components):
-        if c.meanings == 1:
+        if c.floors.size == 1 and c.mass == 0:
             laws[i] = _Point()
         elif c.floors.size > MOST_SEEN:
             laws[i] = _Matched.of(c)
@@ -162,8 +170,8 @@ def _laws(components: Sequence[Component], draws: Sequence[int], *, rough: bool 
         c = components[members[0]]
         factors = [Factor.of(*map(float, f)) for f in zip(c.p, c.q, c.floors, strict=True)]
         log_room = log(exact_room(c.floors))
-        unseen = [components[i].unseen for i in members]
-        found = pieces(factors, log_room, c.alpha, unseen, [draws[i] for i in members], rough=rough)
+        masses = [components[i].mass for i in members]
+        found = pieces(factors, log_room, c.alpha, masses, [draws[i] for i in members], rough=rough)
         for i, part in zip(members, found, strict=True):
             laws[i] = _Drawn(part) if part.spread() > SHARPEST else _Matched.of(components[i])
     return [laws[i] for i in range(len(components))]
@@ -177,7 +185,7 @@ def _power_of_two(x: float) -> int:
 class Mixture:
     """The distribution of the entropy under a mixture of components, from so many `draws` in all (a power of 2).
 
-    >>> two = Component(1.0, np.array([0.5]), np.array([1.0]), np.array([0.3]), 1, 0.5)
+    >>> two = Component(1.0, np.array([0.5]), np.array([1.0]), np.array([0.3]), 0.5, 0.5)
     >>> belief = Mixture((two,), mean=0.39, variance=0.05)
     >>> belief.cdf([0.0, 0.4, 0.7]).round(4).tolist()
     [0.0, 0.4993, 1.0]
@@ -343,7 +351,7 @@ def _one(
         )
     if not 1e-7 <= tolerance < 1:
         raise InputError(f"tolerance is {tolerance}: a number from 1e-7 to 1")
-    component = Component(1.0, p, q, floors, int(size) - floors.size, alpha)
+    component = Component(1.0, p, q, floors, (int(size) - floors.size) * alpha, alpha)
     at, draws = vector(points, "points"), DRAWS
     while True:
         mixture = Mixture((component,), 0.0, 0.0, draws, rough=False)

@@ -2,7 +2,8 @@
 
 Each draw leaves a piece of distribution rather than a point:
 
-- with two or more unseen meanings, their mass is drawn and their entropy is a `symmetric` table, stretched by it;
+- with two or more unseen meanings, their mass is drawn and their entropy is a table (`symmetric`, or `endless`),
+  stretched by it;
 - with none or one, the last split is not drawn: it is laid out in cells, and entropy is a parabola over each.
 
 The distribution function is the weighted mean of the pieces. Draws are in two halves, each a lattice of its own; how
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
+from .endless import endless
 from .lattice import lattice
 from .splitting import Factor, Splits, Table, entropy_share
 from .symmetric import EntropyTable, nearby, stretched_sums, symmetric
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Cells", "Pieces", "Stretched", "pieces"]
+__all__ = ["Cells", "Pieces", "Stretched", "pieces", "unseen_meanings"]
 
 CELLS = 32
 TINY = 1e-14
@@ -130,29 +132,40 @@ def pieces(
     factors: Sequence[Factor],
     log_room: float,
     alpha: float,
-    unseen: Sequence[int],
+    masses: Sequence[float],
     draws: Sequence[int],
     *,
     rough: bool = False,
 ) -> list[Pieces]:
-    """The pieces for each number of unseen meanings, from so many draws (powers of 2) each.
+    """The pieces for each mass of unseen meanings, from so many draws (powers of 2) each.
 
     `rough` takes smaller and shared tables: quicker, and the right thing where draws are few.
     """
     ordered = sorted(factors, key=lambda f: (f.floor, f.p, f.q))
-    many = [u for u in unseen if u > 1]
-    levels = len(ordered) if any(unseen) else max(1, len(ordered) - 1)
+    levels = len(ordered) if any(masses) else max(1, len(ordered) - 1)
     splits = Splits.of(ordered, log_room, levels, rough=rough)
-    enough = [n for u, n in zip(unseen, draws, strict=True) if u > 1]
-    tables = [
-        nearby(u, alpha) if rough else symmetric(u, alpha, _table_points(n))
-        for u, n in zip(many, enough, strict=True)
-    ]
-    stretched = iter(_stretched(splits, log_room, alpha, many, enough, tables))
+    tables = [_table(alpha, mass, n, rough=rough) for mass, n in zip(masses, draws, strict=True)]
+    many = [part for part in zip(masses, draws, tables, strict=True) if part[2] is not None]
+    stretched = iter(_stretched(splits, log_room, *zip(*many, strict=True))) if many else iter(())
     return [
-        next(stretched) if u > 1 else _cells(splits, log_room, alpha, u, n)
-        for u, n in zip(unseen, draws, strict=True)
+        _cells(splits, log_room, mass, n) if table is None else next(stretched)
+        for mass, n, table in zip(masses, draws, tables, strict=True)
     ]
+
+
+def unseen_meanings(mass: float, alpha: float) -> int | None:
+    """How many meanings of `alpha` each make up the mass; None where they have no end."""
+    return round(mass / alpha) if alpha > 0 else None
+
+
+def _table(alpha: float, mass: float, draws: int, *, rough: bool) -> EntropyTable | None:
+    """The entropy of unseen meanings; None where they are one or none and have none."""
+    unseen = unseen_meanings(mass, alpha)
+    if unseen is None:
+        return endless(mass, -alpha)
+    if unseen < 2:
+        return None
+    return nearby(unseen, alpha) if rough else symmetric(unseen, alpha, _table_points(draws))
 
 
 def _table_points(draws: int) -> int:
@@ -162,21 +175,18 @@ def _table_points(draws: int) -> int:
 def _stretched(
     splits: Splits,
     log_room: float,
-    alpha: float,
-    unseen: Sequence[int],
+    masses: Sequence[float],
     draws: Sequence[int],
     tables: Sequence[EntropyTable],
 ) -> list[Stretched]:
-    if not unseen:
-        return []
     m = len(splits.factors)
     at = np.concatenate([lattice(m, n)[0] for n in draws])
     state, log_mass = _begin(len(at), log_room), np.empty(len(at))
     share = np.concatenate([lattice(m, n)[1] for n in draws])
     ends = np.cumsum([0, *draws])
     parts = [slice(a, b) for a, b in pairwise(ends)]
-    for u, part in zip(unseen, parts, strict=True):
-        block = Factor(0.0, u * alpha, 0.0)
+    for mass, part in zip(masses, parts, strict=True):
+        block = Factor(0.0, mass, 0.0)
         own = _begin(part.stop - part.start, log_room)
         log_mass[part] = own.take(block, splits.split(block, m, np.array([log_room])).table(), at[part, 0])
         state.log_rest[part], state.entropy[part], state.log_weight[part] = (
@@ -203,12 +213,12 @@ def _normal(log_weight: Floats, share: Floats) -> Floats:
     return weight
 
 
-def _cells(splits: Splits, log_room: float, alpha: float, unseen: int, draws: int) -> Cells:
+def _cells(splits: Splits, log_room: float, unseen: float, draws: int) -> Cells:
     """All splits but the last are drawn; the last is between the first factor and the one above it."""
     m = len(splits.factors)
     chain = [(splits.factors[j], j) for j in range(m - 1, 0, -1)]
     if unseen:
-        chain = [(Factor(0.0, alpha, 0.0), m), *chain]
+        chain = [(Factor(0.0, unseen, 0.0), m), *chain]
     outer = len(chain) - 1
     n = draws // 4 if outer else 1
     state = _begin(n, log_room)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import gammaln
 
 from ..errors import InputError
 from .contour import Problems, solve
@@ -23,6 +22,7 @@ from .inputs import (
     whole_counts,
     whole_sizes,
 )
+from .kinds import placement
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -77,7 +77,7 @@ def moments(
         raise InputError(f"method is {method!r}: 'exact' or 'importance'")
     bounds, k_bounds = np.array([0, c.size]), np.array([0, k.size])
     problem = Problems(
-        c + (alpha - 1.0), np.ones(c.size), floor, bounds, np.array([alpha]), k - c.size, k_bounds
+        c + (alpha - 1.0), np.ones(c.size), floor, bounds, np.array([alpha]), (k - c.size) * alpha, k_bounds
     )
     solved = solve(problem, tolerance)
     return Moments(solved.mean, solved.variance, solved.log_z + placement(k, c.size, alpha))
@@ -114,15 +114,8 @@ def moments_batch(
         raise InputError("the sizes of each prompt must rise")
     alphas = np.full(lengths.size, alpha)
     solved = solve(
-        Problems(c + (alpha - 1.0), np.ones(c.size), floor, bounds, alphas, k - seen, k_bounds), tolerance
+        Problems(c + (alpha - 1.0), np.ones(c.size), floor, bounds, alphas, (k - seen) * alpha, k_bounds),
+        tolerance,
     )
     together = Moments(solved.mean, solved.variance, solved.log_z + placement(k, seen, alpha))
     return [together[a:b] for a, b in zip(k_bounds[:-1].tolist(), k_bounds[1:].tolist(), strict=True)]
-
-
-def placement(sizes: Floats, seen: int | Floats, alpha: float) -> Floats:
-    """log of K! / (K - m)! Gamma(K alpha) / Gamma(alpha)^m: which meanings were seen, and the prior's norm."""
-    placed: Floats = (
-        gammaln(sizes + 1) - gammaln(sizes - seen + 1) + gammaln(sizes * alpha) - seen * gammaln(alpha)
-    )
-    return placed

@@ -32,7 +32,15 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["EntropyTable", "nearby", "stretched_sums", "symmetric"]
+__all__ = [
+    "EntropyTable",
+    "block_moments",
+    "graded_points",
+    "joined",
+    "nearby",
+    "stretched_sums",
+    "symmetric",
+]
 
 CHUNK = 1 << 18
 NODES = 321
@@ -124,19 +132,19 @@ def nearby(meanings: int, alpha: float) -> EntropyTable:
     table = symmetric(shared, alpha, ROUGH if alike else FINER)
     if shared == meanings:
         return table
-    (mean, sd), (own_mean, own_sd) = _moments(shared, alpha), _moments(meanings, alpha)
+    (mean, sd), (own_mean, own_sd) = (block_moments(alpha, n * alpha) for n in (shared, meanings))
     low, high = (own_mean + (end - mean) * own_sd / sd for end in (table.low, table.high))
     return EntropyTable(low, high, table.value, table.slope)
 
 
-def _moments(meanings: int, alpha: float) -> tuple[float, float]:
-    """Mean and standard deviation of the entropy."""
-    mean = float(digamma(meanings * alpha + 1) - digamma(alpha + 1))
-    return mean, float(np.sqrt(dirichlet_variance(np.full(meanings, alpha), mean)))
+def block_moments(alpha: float, mass: float) -> tuple[float, float]:
+    """Mean and standard deviation of the entropy within a block of unseen meanings (see contour.py)."""
+    mean = float(digamma(mass + 1) - digamma(alpha + 1))
+    return mean, float(np.sqrt(dirichlet_variance(np.array([alpha]), np.array([mass]), mean)))
 
 
 def _window(meanings: int, alpha: float) -> tuple[float, float]:
-    mean, sd = _moments(meanings, alpha)
+    mean, sd = block_moments(alpha, meanings * alpha)
     return max(0.0, mean - WIDEST * sd), min(float(np.log(meanings)), mean + WIDEST * sd)
 
 
@@ -155,21 +163,37 @@ def _two(alpha: float) -> EntropyTable:
 
 
 def _joined(a: int, b: int, alpha: float, points: int) -> EntropyTable:
-    own = symmetric(b, alpha, points)
-    low, high = _window(a + b, alpha)
     at, share = lattice(1, 4 * points) if a == 1 else lattice(2, points)
-    z, log_slope = single_table(Factor(0.0, a * alpha, 0.0), Factor(0.0, b * alpha, 0.0)).draw(
+    rest, first = symmetric(b, alpha, points), symmetric(a, alpha, points) if a > 1 else None
+    return joined(a * alpha, b * alpha, rest, _window(a + b, alpha), at, share, first)
+
+
+def joined(
+    first: float,
+    second: float,
+    rest: EntropyTable,
+    window: tuple[float, float],
+    at: Floats,
+    share: Floats,
+    within: EntropyTable | None = None,
+) -> EntropyTable:
+    """Of two parts of the mass, the first Beta(first, second) of it: one meaning, or split as in `within`.
+
+    The second is split as in `rest`. `at` are lattice points (of two dimensions where there is a `within`)
+    and `share` their weights.
+    """
+    z, log_slope = single_table(Factor(0.0, first, 0.0), Factor(0.0, second, 0.0)).draw(
         at[:, 0], np.zeros(len(at))
     )
     log_w, log_rest = -np.logaddexp(0, -z), -np.logaddexp(0, z)
-    log_weight = log_slope + a * alpha * log_w + b * alpha * log_rest
+    log_weight = log_slope + first * log_w + second * log_rest
     weight = share * np.exp(log_weight - log_weight.max())  # many meanings make any one density tiny
-    w, rest = np.exp(log_w), np.exp(np.maximum(log_rest, -690.0))
-    fixed = -w * log_w - rest * log_rest
-    if a > 1:
-        fixed += w * symmetric(a, alpha, points).quantile(at[:, 1])
-    target = graded_points(low, high)
-    return EntropyTable.through(low, high, stretched_sums(own, fixed, rest, weight / weight.sum(), target))
+    w, left = np.exp(log_w), np.exp(np.maximum(log_rest, -690.0))
+    fixed = -w * log_w - left * log_rest
+    if within is not None:
+        fixed += w * within.quantile(at[:, 1])
+    found = stretched_sums(rest, fixed, left, weight / weight.sum(), graded_points(*window))
+    return EntropyTable.through(*window, found)
 
 
 def stretched_sums(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..entropy import Kind, Moments, Seen, evaluate, mix
+from ..entropy import Endless, Kind, Moments, Seen, evaluate, mix
 from ..entropy.distribution import Component, Known, Mixture
+from ..entropy.kinds import columns
 from ..errors import ConvergenceError
 from ..nouns import Belief, Beliefs, Evidence
 from .prior import Prior
@@ -57,7 +58,7 @@ class Bayes:
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         means, variances = np.empty(len(evidences)), np.empty(len(evidences))
         seen = [Seen.of(evidence) for evidence in evidences]
-        by_size: dict[tuple[Kind, ...], list[int]] = {}
+        by_size: dict[tuple[Kind | Endless, ...], list[int]] = {}
         for i, own in enumerate(seen):
             if own.settled is None:
                 by_size.setdefault(self.prior.reaching(own.floors.size)[0], []).append(i)
@@ -88,15 +89,13 @@ def _mixed(weights: Floats, found: Moments) -> tuple[Floats, Floats]:
     return mean, (weights * spread).sum(axis=1)
 
 
-def _components(seen: Seen, kinds: Sequence[Kind], weights: Floats) -> tuple[Component, ...]:
+def _components(seen: Seen, kinds: Sequence[Kind | Endless], weights: Floats) -> tuple[Component, ...]:
     """The belief's components that matter, as the distribution takes them."""
     parts, column = [], 0
     for kind in kinds:
         p, q = kind.wordings.powers(kind.alpha, seen)
-        for size in kind.sizes:
+        for mass in columns(kind, seen.floors.size).mass.tolist():
             if weights[column] > 1e-3:
-                parts.append(
-                    Component(float(weights[column]), p, q, seen.floors, size - seen.floors.size, kind.alpha)
-                )
+                parts.append(Component(float(weights[column]), p, q, seen.floors, mass, kind.alpha))
             column += 1
     return tuple(parts)

@@ -89,7 +89,9 @@ class BayesPaper:
         mean, variance = mix(weights, found.mean, found.variance)
         powers = np.array(evidence.counts) + self.alpha - 1
         parts = [
-            Component(float(w), powers, np.ones(floors.size), floors, int(k) - floors.size, self.alpha)
+            Component(
+                float(w), powers, np.ones(floors.size), floors, (k - floors.size) * self.alpha, self.alpha
+            )
             for w, k in zip(weights, sizes, strict=True)
         ]
         notes = () if self.prior.trained_on else (NO_TRAINING,)

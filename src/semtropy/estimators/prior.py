@@ -1,8 +1,9 @@
 """What to expect of a question before sampling: a mixture over kinds of question, fitted on training questions.
 
-A kind is an evenness alpha of the meanings, a way they are worded, and a number of meanings K
-(`semtropy.entropy.Kind`). The weights of a fixed grid of kinds are fitted by EM on the evidence of the
-training questions' first 8 and first 16 samples: few, because few is what the prior is used with.
+A kind is a way meanings are worded, and either an evenness alpha of the meanings and a number K of them, or meanings
+without end and a concentration (`semtropy.entropy.Kind` and `Endless`). The weights of a fixed grid of kinds are
+fitted by EM on the evidence of the training questions' first 8 and first 16 samples: few, because few is what the
+prior is used with.
 Pseudo-questions keep every size possible, also those beyond the largest seen in training; with no training
 questions at all, they are the shipped default.
 """
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..entropy import Kind, Seen, Wordings, evaluate
+from ..entropy import Endless, Kind, Seen, Wordings, evaluate
 from ..errors import InputError
 from ..nouns import Evidence, Partition, Sample
 
@@ -38,6 +39,8 @@ WORDINGS = (
     *(Wordings(theta, discount=0.5) for theta in (0.1, 1.0, 10.0)),
 )
 SIZES = (1, 2, 3, 4, 6, 10, 16, 28, 50, 100, 300, 1000)
+DISCOUNT = 0.25  # of meanings without end; 0.1 is too light a tail, 0.5 too heavy
+CONCENTRATIONS = (0.25, 1.0, 3.0, 10.0, 30.0, 100.0)
 TRAINING_DRAWS = (8, 16)
 PSEUDO_QUESTIONS = 4.0
 BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more meanings than that
@@ -45,14 +48,14 @@ BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more
 
 @dataclass(frozen=True)
 class Prior:
-    """A mixture over kinds of question; `weights` has a tuple for each kind, an entry for each of its sizes.
+    """A mixture over kinds of question; `weights` has a tuple for each kind, an entry for each of its points.
 
     >>> prior = Prior.default()
     >>> round(sum(sum(own) for own in prior.weights), 9)
     1.0
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[Kind | Endless, ...]
     weights: tuple[tuple[float, ...], ...]
     trained_on: int = 0
 
@@ -72,24 +75,15 @@ class Prior:
             trained_on += 1
         if not evidences:
             return cls.default()
-        grid = tuple(Kind(alpha, wordings, SIZES) for alpha in ALPHAS for wordings in WORDINGS)
+        grid = _grid()
         seen = [Seen.of(evidence) for evidence in evidences]
         chunks = [evaluate(seen[i : i + 256], grid, tolerance=1e-5) for i in range(0, len(seen), 256)]
         log_evidence = np.concatenate([chunk.log_evidence for chunk in chunks])
-        start = np.array([_default().weight_of(kind, size) for kind in grid for size in kind.sizes])
+        start = _start(grid)
         weights = _expectation_maximisation(log_evidence, np.array(shares), PSEUDO_QUESTIONS * start)
-        return cls(*_kept(grid, weights.reshape(len(grid), -1)), trained_on)
+        return cls(*_kept(grid, weights), trained_on)
 
-    def weight_of(self, kind: Kind, size: int) -> float:
-        """The weight near a point of the grid; a little everywhere, so that nothing is ruled out."""
-        total = len(ALPHAS) * len(WORDINGS) * len(SIZES)
-        found = 0.0
-        for own, weights in zip(self.kinds, self.weights, strict=True):
-            if (own.alpha, own.wordings) == (kind.alpha, kind.wordings) and size in own.sizes:
-                found += weights[own.sizes.index(size)]
-        return 0.5 * found + 0.5 / total
-
-    def reaching(self, seen: int) -> tuple[tuple[Kind, ...], Floats]:
+    def reaching(self, seen: int) -> tuple[tuple[Kind | Endless, ...], Floats]:
         """The kinds, and their log-weights laid end to end; with larger sizes where `seen` meanings call for them."""
         return _reaching(self, seen)
 
@@ -108,39 +102,56 @@ class Prior:
             raise InputError(f"{path}: not a prior that semtropy saved ({error})") from None
 
     def as_dict(self) -> dict[str, Any]:
-        kinds = [
-            {
-                "alpha": kind.alpha,
-                "theta": kind.wordings.theta,
-                "main": kind.wordings.main,
-                "evenness": kind.wordings.evenness,
-                "discount": kind.wordings.discount,
-                "sizes": list(kind.sizes),
-                "weights": [round(weight, 8) for weight in weights],
-            }
-            for kind, weights in zip(self.kinds, self.weights, strict=True)
-        ]
-        return {"semtropy_prior": 1, "trained_on": self.trained_on, "kinds": kinds}
+        return {
+            "semtropy_prior": 1,
+            "trained_on": self.trained_on,
+            "kinds": [_told(kind, own) for kind, own in zip(self.kinds, self.weights, strict=True)],
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Prior:
         if data.get("semtropy_prior") != 1:
             raise InputError('not a prior: the key "semtropy_prior" must be 1')
-        kinds, weights = [], []
-        for kind in data["kinds"]:
-            wordings = Wordings(
-                float(kind["theta"]), int(kind["main"]), float(kind["evenness"]), float(kind["discount"])
-            )
-            kinds.append(Kind(float(kind["alpha"]), wordings, tuple(int(size) for size in kind["sizes"])))
-            weights.append(np.array(kind["weights"], dtype=float))
-            if len(kinds[-1].sizes) != weights[-1].size or np.any(weights[-1] < 0):
-                raise InputError("each kind needs a weight of at least 0 for each of its sizes")
+        kinds = [_heard(kind) for kind in data["kinds"]]
+        weights = [np.array(kind["weights"], dtype=float) for kind in data["kinds"]]
+        for kind, own in zip(kinds, weights, strict=True):
+            if len(kind.points) != own.size or np.any(own < 0):
+                raise InputError(
+                    "each kind needs a weight of at least 0 for each of its sizes or concentrations"
+                )
         total = sum(own.sum() for own in weights)
         if not kinds or not total > 0:
             raise InputError("no kind has any weight")
         return cls(
             tuple(kinds), tuple(tuple((own / total).tolist()) for own in weights), int(data["trained_on"])
         )
+
+
+def _told(kind: Kind | Endless, weights: Sequence[float]) -> dict[str, Any]:
+    """A kind as the JSON file has it."""
+    meanings: dict[str, Any] = (
+        {"endless": kind.discount, "concentrations": list(kind.concentrations)}
+        if isinstance(kind, Endless)
+        else {"alpha": kind.alpha, "sizes": list(kind.sizes)}
+    )
+    wordings = kind.wordings
+    return {
+        **meanings,
+        "theta": wordings.theta,
+        "main": wordings.main,
+        "evenness": wordings.evenness,
+        "discount": wordings.discount,
+        "weights": [round(weight, 8) for weight in weights],
+    }
+
+
+def _heard(kind: Mapping[str, Any]) -> Kind | Endless:
+    wordings = Wordings(
+        float(kind["theta"]), int(kind["main"]), float(kind["evenness"]), float(kind["discount"])
+    )
+    if "endless" in kind:
+        return Endless(float(kind["endless"]), wordings, tuple(float(c) for c in kind["concentrations"]))
+    return Kind(float(kind["alpha"]), wordings, tuple(int(size) for size in kind["sizes"]))
 
 
 @lru_cache(maxsize=1)
@@ -150,12 +161,31 @@ def _default() -> Prior:
     )
 
 
+def _grid() -> tuple[Kind | Endless, ...]:
+    finite = [Kind(alpha, wordings, SIZES) for alpha in ALPHAS for wordings in WORDINGS]
+    return (*finite, *(Endless(DISCOUNT, wordings, CONCENTRATIONS) for wordings in WORDINGS))
+
+
+def _start(grid: Sequence[Kind | Endless]) -> Floats:
+    """Weights of the grid before any training: half the default's, half even, so that nothing is ruled out."""
+    default = _default()
+    known = {
+        (kind.alpha, kind.wordings, point): weight
+        for kind, own in zip(default.kinds, default.weights, strict=True)
+        for point, weight in zip(kind.points, own, strict=True)
+    }
+    found = [known.get((kind.alpha, kind.wordings, point), 0.0) for kind in grid for point in kind.points]
+    return 0.5 * np.array(found) + 0.5 / len(found)
+
+
 @lru_cache(maxsize=1024)
-def _reaching(prior: Prior, seen: int) -> tuple[tuple[Kind, ...], Floats]:
+def _reaching(prior: Prior, seen: int) -> tuple[tuple[Kind | Endless, ...], Floats]:
     kinds, weights = list(prior.kinds), [list(own) for own in prior.weights]
-    largest = max(kind.sizes[-1] for kind in kinds)
-    if 2 * seen > largest:
+    largest = max((kind.sizes[-1] for kind in kinds if isinstance(kind, Kind)), default=0)
+    if 2 * seen > largest > 0:
         for i, kind in enumerate(kinds):
+            if isinstance(kind, Endless):
+                continue
             sizes, share = list(kind.sizes), BEYOND * sum(weights[i])
             size = largest
             while size < 8 * seen:
@@ -183,14 +213,16 @@ def _expectation_maximisation(
     return weights
 
 
-def _kept(grid: Sequence[Kind], weights: Floats) -> tuple[tuple[Kind, ...], tuple[tuple[float, ...], ...]]:
+def _kept(
+    grid: Sequence[Kind | Endless], weights: Floats
+) -> tuple[tuple[Kind | Endless, ...], tuple[tuple[float, ...], ...]]:
     """Few kinds carry the weight: drop those that do not matter, for speed."""
     kept = []
-    for kind, own in zip(grid, weights, strict=True):
+    ends = np.cumsum([len(kind.points) for kind in grid])
+    for kind, own in zip(grid, np.split(weights, ends[:-1]), strict=True):
         if own.sum() >= 0.005:
             matter = own >= min(5e-4, own.max())
-            sizes = tuple(size for size, yes in zip(kind.sizes, matter, strict=True) if yes)
-            kept.append((Kind(kind.alpha, kind.wordings, sizes), own[matter]))
+            kept.append((kind.only(matter.tolist()), own[matter]))
     total = sum(own.sum() for _, own in kept)
     return tuple(kind for kind, _ in kept), tuple(tuple((own / total).tolist()) for _, own in kept)
 

@@ -1,0 +1,83 @@
+"""The distribution of the entropy of a Pitman-Yor process: meanings without end, of which none was seen.
+
+The first meaning found takes a share w of the mass, Beta(1 - discount, concentration + discount), and the rest is
+split by such a process again, its concentration higher by the discount:
+
+    h = H2(w) + (1 - w) h',     H2 the entropy of two outcomes.
+
+So each table is made from that of the next concentration by an integral over w alone. They end where the distribution
+is a bell: there it is taken to be a gamma law, turned round, with the right first three moments, which have a closed
+form (`skewness`). The law is off by up to 0.005; steps down from it make that less, 2e-5 at half its concentration.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import digamma, gammaincc, polygamma
+
+from .lattice import lattice
+from .symmetric import EntropyTable, block_moments, graded_points, joined
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["endless", "skewness"]
+
+POINTS = 512
+BELL = 8.0  # from this concentration on, three moments tell the distribution
+BELOW, ABOVE = 12.0, 8.0  # standard deviations on either side of the mean
+
+
+@lru_cache(maxsize=4096)
+def endless(concentration: float, discount: float) -> EntropyTable:
+    """The distribution function of the entropy, for any concentration above 0 and a discount between 0 and 1.
+
+    >>> endless(1.0, 0.25).cdf(np.array([0.5, 1.5, 3.0])).round(3)
+    array([0.047, 0.471, 0.999])
+    """
+    mean, sd = block_moments(-discount, concentration)
+    low, high = max(0.0, mean - BELOW * sd), mean + ABOVE * sd
+    if concentration >= BELL:
+        points, lean = graded_points(low, high), skewness(concentration, discount)
+        return EntropyTable.through(low, high, _turned_gamma((points - mean) / sd, lean))
+    above = [concentration]
+    while above[-1] + discount < BELL:
+        above.append(above[-1] + discount)
+    for c in above[:0:-1]:  # from the top, for a small discount would have Python descend too far
+        endless(c, discount)
+    rest = endless(concentration + discount, discount)
+    return joined(1 - discount, concentration + discount, rest, (low, high), *lattice(1, POINTS))
+
+
+def skewness(concentration: float, discount: float) -> float:
+    """The third central moment of the entropy over the third power of its standard deviation.
+
+    E[sum of p_i^a p_j^b p_k^c over different meanings] is a product of gamma functions for any a, b, c (Pitman's
+    partition probabilities); its derivatives at sums of 3 are the parts of E[h^3].
+
+    >>> round(skewness(10.0, 0.25), 4)
+    -0.4649
+    """
+    c, d, top = concentration, discount, concentration + 3
+    one, two, three = digamma(top), polygamma(1, top), polygamma(2, top)
+    norm = 1 / ((c + 1) * (c + 2))
+    first = {n: float(digamma(n - d) - one) for n in (1, 2, 3)}
+    second = {n: float(polygamma(1, n - d) - two) for n in (2, 3)}
+    alone = first[3] ** 3 + 3 * first[3] * second[3] + polygamma(2, 3 - d) - three
+    pair = first[2] ** 2 * first[1] - 2 * first[2] * two + second[2] * first[1] - three
+    triple = first[1] ** 3 - 3 * first[1] * two - three
+    cube = norm * ((2 - d) * (1 - d) * alone + 3 * (c + d) * (1 - d) * pair + (c + d) * (c + 2 * d) * triple)
+    mean, sd = block_moments(-d, c)
+    return float((-cube - 3 * mean * sd**2 - mean**3) / sd**3)
+
+
+def _turned_gamma(z: Floats, lean: float) -> Floats:
+    """P(at most z standard deviations above the mean) for a gamma law with the skewness `lean` < 0."""
+    shape = 4 / max(lean**2, 1e-6)
+    result: Floats = gammaincc(shape, np.maximum(shape - z * np.sqrt(shape), 0.0))
+    return result

@@ -1,0 +1,61 @@
+"""What the two-level model sees of a question: the evidence of its samples, to the digits it has."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from .contour import exact_room
+from .inputs import clean_floors
+from .splitting import entropy_share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..nouns import Evidence
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Seen"]
+
+# Log-probabilities are sums of rounded 32-bit numbers: room below this cannot be told from none, and further
+# digits would only order questions by their rounding. Providers round more, so a sum may exceed 1 by a little.
+LEAST_ROOM = 1e-6
+DIGITS = 6
+MOST_EXCESS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the model sees of a question, per meaning: floors, sequences found, their log-probabilities, other draws."""
+
+    floors: Floats
+    found: Floats
+    logprobs: tuple[tuple[float, ...], ...]
+    unpriced: Floats
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Seen:
+        """The evidence of real samples, to the digits it has."""
+        told = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in evidence.logprobs)
+        floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in told])
+        total = float(floors.sum())
+        if total > 1 + MOST_EXCESS:
+            raise InputError(
+                f"the probabilities of the distinct sequences seen sum to {total:.4g}: their log-probabilities are not "
+                "those of the distribution they were drawn from (another temperature? a prefix?)"
+            )
+        found = np.array([len(own) for own in told], dtype=float)
+        floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
+        return cls(floors, found, told, np.array(evidence.unpriced, dtype=float))
+
+    @property
+    def settled(self) -> float | None:
+        """The entropy itself, where the sequences found leave no room for any other; None where they do."""
+        if exact_room(self.floors) > 2 * LEAST_ROOM:
+            return None
+        return float(entropy_share(self.floors / self.floors.sum()).sum())
