@@ -1,17 +1,17 @@
 """Write the prior that semtropy ships for when there are no training questions: `python -m tools.default_prior`.
 
 Two parts. Questions a model is sure about, or torn between a few meanings, are a grid: even weights over sizes, for
-four kinds from one wording a meaning to many. Open questions with hundreds of meanings are what a fit on recordings of
-SmolLM2-135M-Instruct (facts, TriviaQA, NQ, SQuAD and SVAMP, 120 questions of each, meanings by spelling) left with
-weight, rounded. Most questions people ask of a model lie between the two, and the evidence of a sample or two
-weighs them.
+four kinds from one wording a meaning to many. Open questions, whose meanings have no end, are what a fit on recordings
+of SmolLM2-135M-Instruct (facts, TriviaQA, NQ, SQuAD and SVAMP, 120 questions of each, meanings by spelling and by the
+built-in judge) left with weight, rounded. Most questions people ask of a model lie between the two, and the evidence of
+a sample or two weighs them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from semtropy.entropy import Kind, Wordings
+from semtropy.entropy import Endless, Kind, Wordings
 from semtropy.estimators import Prior
 
 TARGET = Path(__file__).parents[1] / "src" / "semtropy" / "estimators" / "default_prior.json"
@@ -24,22 +24,21 @@ GRID = (
     (1.0, Wordings(1.0)),
 )
 OPEN = (
-    (0.02, Wordings(0.1, discount=0.5), {50: 0.03, 100: 0.03, 300: 0.06, 1000: 0.17}),
-    (0.02, Wordings(1.0, discount=0.5), {1000: 0.13}),
-    (0.2, Wordings(1.0, discount=0.5), {300: 0.09, 1000: 0.02}),
-    (0.2, Wordings(10.0, discount=0.5), {300: 0.08, 1000: 0.17}),
-    (1.0, Wordings(10.0, discount=0.5), {1000: 0.19}),
+    (Wordings(0.1, discount=0.5), {0.25: 0.08, 1.0: 0.05, 3.0: 0.02, 10.0: 0.11, 30.0: 0.09}),
+    (Wordings(1.0, discount=0.5), {3.0: 0.02, 10.0: 0.04, 30.0: 0.10, 100.0: 0.03}),
+    (Wordings(10.0, discount=0.5), {3.0: 0.03, 10.0: 0.05, 30.0: 0.06, 100.0: 0.38}),
 )
+DISCOUNT = 0.25
 
 
 def default_prior() -> Prior:
     """The prior, its weights summing to 1."""
-    kinds = [Kind(alpha, wordings, SIZES) for alpha, wordings in GRID]
+    kinds: list[Kind | Endless] = [Kind(alpha, wordings, SIZES) for alpha, wordings in GRID]
     weights = [(FEW / len(GRID) / len(SIZES),) * len(SIZES) for _ in GRID]
-    total = sum(sum(sizes.values()) for *_, sizes in OPEN)
-    for alpha, wordings, sizes in OPEN:
-        kinds.append(Kind(alpha, wordings, tuple(sizes)))
-        weights.append(tuple((1 - FEW) * weight / total for weight in sizes.values()))
+    total = sum(sum(own.values()) for _, own in OPEN)
+    for wordings, own in OPEN:
+        kinds.append(Endless(DISCOUNT, wordings, tuple(own)))
+        weights.append(tuple((1 - FEW) * weight / total for weight in own.values()))
     return Prior(tuple(kinds), tuple(weights))
 
 
