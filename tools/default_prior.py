@@ -3,7 +3,7 @@
 Two parts. Questions a model is sure about, or torn between a few meanings, are a grid: even weights over sizes, for
 four kinds from one wording a meaning to many. Open questions, whose meanings have no end, are what a fit on recordings
 of SmolLM2-135M-Instruct (facts, TriviaQA, NQ, SQuAD and SVAMP, 120 questions of each, meanings by spelling and by the
-built-in judge) left with weight, rounded. Most questions people ask of a model lie between the two, and the evidence of
+built-in judge) left with weight, rounded and smoothed. Most questions people ask of a model lie between the two, and the evidence of
 a sample or two weighs them.
 """
 
@@ -24,9 +24,15 @@ GRID = (
     (1.0, Wordings(1.0)),
 )
 OPEN = (
-    (Wordings(0.1, discount=0.5), {0.25: 0.08, 1.0: 0.05, 3.0: 0.02, 10.0: 0.11, 30.0: 0.09}),
-    (Wordings(1.0, discount=0.5), {3.0: 0.02, 10.0: 0.04, 30.0: 0.10, 100.0: 0.03}),
-    (Wordings(10.0, discount=0.5), {3.0: 0.03, 10.0: 0.05, 30.0: 0.06, 100.0: 0.38}),
+    (
+        Wordings(0.1, discount=0.5),
+        {0.5: 0.08, 1.75: 0.04, 5.25: 0.02, 9.0: 0.06, 16.0: 0.06, 27.0: 0.03, 47.0: 0.03},
+    ),
+    (
+        Wordings(1.0, discount=0.5),
+        {5.25: 0.02, 9.0: 0.02, 16.0: 0.03, 27.0: 0.04, 47.0: 0.04, 80.0: 0.01, 140.0: 0.01},
+    ),
+    (Wordings(10.0, discount=0.5), {5.25: 0.03, 16.0: 0.05, 27.0: 0.06, 47.0: 0.11, 80.0: 0.17, 140.0: 0.13}),
 )
 DISCOUNT = 0.25
 

@@ -40,7 +40,8 @@ WORDINGS = (
 )
 SIZES = (1, 2, 3, 4, 6, 10, 16, 28, 50, 100, 300, 1000)
 DISCOUNT = 0.25  # of meanings without end; 0.1 is too light a tail, 0.5 too heavy
-CONCENTRATIONS = (0.25, 1.0, 3.0, 10.0, 30.0, 100.0)
+CONCENTRATIONS = (0.25, 0.5, 1.0, 1.75, 3.0, 5.25, 9.0, 16.0, 27.0, 47.0, 80.0, 140.0)
+TIED = 2  # so many neighbouring concentrations have one weight: a belief is spread between them, not a row of spikes
 TRAINING_DRAWS = (8, 16)
 PSEUDO_QUESTIONS = 4.0
 BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more meanings than that
@@ -80,7 +81,8 @@ class Prior:
         chunks = [evaluate(seen[i : i + 256], grid, tolerance=1e-5) for i in range(0, len(seen), 256)]
         log_evidence = np.concatenate([chunk.log_evidence for chunk in chunks])
         start = _start(grid)
-        weights = _expectation_maximisation(log_evidence, np.array(shares), PSEUDO_QUESTIONS * start)
+        pseudo = PSEUDO_QUESTIONS * start
+        weights = _expectation_maximisation(log_evidence, np.array(shares), pseudo, _cells(grid))
         return cls(*_kept(grid, weights), trained_on)
 
     def reaching(self, seen: int) -> tuple[tuple[Kind | Endless, ...], Floats]:
@@ -178,6 +180,14 @@ def _start(grid: Sequence[Kind | Endless]) -> Floats:
     return 0.5 * np.array(found) + 0.5 / len(found)
 
 
+def _cells(grid: Sequence[Kind | Endless]) -> NDArray[np.intp]:
+    """For each column of the grid, the number of the cell it shares its weight with."""
+    sizes: list[int] = []
+    for kind in grid:
+        sizes += [TIED] * (len(kind.points) // TIED) if isinstance(kind, Endless) else [1] * len(kind.points)
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
 @lru_cache(maxsize=1024)
 def _reaching(prior: Prior, seen: int) -> tuple[tuple[Kind | Endless, ...], Floats]:
     kinds, weights = list(prior.kinds), [list(own) for own in prior.weights]
@@ -200,15 +210,17 @@ def _reaching(prior: Prior, seen: int) -> tuple[tuple[Kind | Endless, ...], Floa
 
 
 def _expectation_maximisation(
-    log_evidence: Floats, shares: Floats, pseudo: Floats, rounds: int = 300
+    log_evidence: Floats, shares: Floats, pseudo: Floats, cells: NDArray[np.intp], rounds: int = 300
 ) -> Floats:
-    """Weights of the columns that make the rows most probable, given pseudo-observations."""
+    """Weights of the columns, even within each cell, that make the rows most probable, given pseudo-observations."""
     likelihood = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
     weights: Floats = pseudo / pseudo.sum()
+    members = np.bincount(cells)
     for _ in range(rounds):
         expected = likelihood * weights
         expected *= (shares / expected.sum(axis=1))[:, None]
-        weights = expected.sum(axis=0) + pseudo
+        together = np.bincount(cells, expected.sum(axis=0) + pseudo)
+        weights = (together / members)[cells]
         weights /= weights.sum()
     return weights
 
