@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semtropy.errors import InputError
-from semtropy.nouns import Belief
+from semtropy.estimators import load_estimator
+from semtropy.nouns import Belief, Evidence
 from semtropy.stopping import (
     Budget,
     Decided,
@@ -46,6 +47,33 @@ def test_decided_stops_on_either_side_and_not_between():
     rule = Decided(0.7, confidence=0.9)
     verdicts = [rule(Belief(1.0, 0.1, Above(p)), Spent()) for p in (0.95, 0.5, 0.05)]
     assert verdicts == [Reason.SURELY_HIGH, None, Reason.SURELY_LOW]
+
+
+class Unasked:
+    """A distribution that must not be worked out."""
+
+    def cdf(self, points):
+        raise AssertionError("the mean and the variance were enough")
+
+    quantile = cdf
+
+
+def test_decided_does_not_ask_for_what_mean_and_variance_prove():
+    rule = Decided(0.7, confidence=0.9)
+    assert rule(Belief(5.0, 0.5, Unasked()), Spent()) is Reason.SURELY_HIGH
+    assert rule(Belief(0.1, 0.03, Unasked()), Spent()) is Reason.SURELY_LOW
+    assert rule(Belief(0.7, 0.0, Above(0.5)), Spent()) is None
+    with pytest.raises(AssertionError, match="were enough"):
+        rule(Belief(1.0, 0.1, Unasked()), Spent())
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.4, 0.7, 1.2, 3.0])
+def test_what_is_proven_is_what_the_distribution_says(threshold):
+    for evidence in (Evidence((1,), (0.95,)), Evidence((3, 1), (0.5, 0.1)), Evidence((1,) * 5, (1e-6,) * 5)):
+        belief = load_estimator("bayes")(evidence)
+        above = belief.probability_above(threshold)
+        expected = Reason.SURELY_HIGH if above >= 0.9 else Reason.SURELY_LOW if above <= 0.1 else None
+        assert Decided(threshold)(belief, Spent()) is expected
 
 
 def test_rules_that_need_more_than_a_mean_say_so():

@@ -3,8 +3,8 @@
 Two parts. Questions a model is sure about, or torn between a few meanings, are a grid: even weights over sizes, for
 four kinds from one wording a meaning to many. Open questions, whose meanings have no end, are what a fit on recordings
 of SmolLM2-135M-Instruct (facts, TriviaQA, NQ, SQuAD and SVAMP, 120 questions of each, meanings by spelling and by the
-built-in judge) left with weight, rounded and smoothed. Most questions people ask of a model lie between the two, and the evidence of
-a sample or two weighs them.
+built-in judge) left with weight, rounded and smoothed. Most questions people ask of a model lie between the two, and
+the evidence of a sample or two weighs them.
 """
 
 from __future__ import annotations

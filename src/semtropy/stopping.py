@@ -206,6 +206,11 @@ class Decided:
             raise InputError(f"confidence is {self.confidence}: a probability between 0.5 and 1")
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
+        if belief.distribution is not None and belief.variance is not None:
+            # Cantelli's inequality: far from the threshold, mean and variance prove it, sooner than a distribution does.
+            off = belief.mean - self.threshold
+            if off**2 * (1 - self.confidence) >= self.confidence * belief.variance and off != 0:
+                return Reason.SURELY_HIGH if off > 0 else Reason.SURELY_LOW
         above = belief.probability_above(self.threshold)
         if above is None:
             raise InputError("this estimator has no distribution to decide on: use FixedSamples(n), or bayes")
