@@ -207,7 +207,7 @@ class Decided:
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
         if belief.distribution is not None and belief.variance is not None:
-            # Cantelli's inequality: far from the threshold, mean and variance prove it, sooner than a distribution does.
+            # Cantelli's inequality: far from the threshold, mean and variance prove it without a distribution.
             off = belief.mean - self.threshold
             if off**2 * (1 - self.confidence) >= self.confidence * belief.variance and off != 0:
                 return Reason.SURELY_HIGH if off > 0 else Reason.SURELY_LOW
