@@ -250,3 +250,18 @@ def test_models_lists_what_there_is(capsys, tmp_path, monkeypatch):
 def test_models_fetch_says_where(capsys, smollm2):
     assert main(["models", "fetch"]) == 0
     assert capsys.readouterr().out == f"smollm2: {smollm2.path}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "x", "--modle", "smollm2"], "there is no option --modle: did you mean --model?"),
+        (["check", "x", "--max-sampels=3"], "there is no option --max-sampels: did you mean --max-samples?"),
+        (["recording", "info", "x", "--zzzz"], "there is no option --zzzz\n"),
+    ],
+)
+def test_a_mistyped_option_is_told_the_one_meant(words, said, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert said in capsys.readouterr().err

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import SemtropyError
@@ -32,9 +33,22 @@ COMMANDS: tuple[str, ...] = (
 )
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser, and its commands' parsers, that names the option meant by one it does not know."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        found, unknown = super().parse_known_args(args, namespace)
+        for word in unknown:
+            name = word.partition("=")[0]
+            if name.startswith("-"):
+                near = get_close_matches(name, self._option_string_actions, n=1)
+                self.error(f"there is no option {name}" + (f": did you mean {near[0]}?" if near else ""))
+        return found, unknown
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line as a parser; the docs are generated from it."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="semtropy",
         description="Tell when a language model is making its answer up, for as few extra samples as possible.",
     )

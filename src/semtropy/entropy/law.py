@@ -124,6 +124,15 @@ class _Draws:
         return log_y
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Unseen meanings, two or more: their mass, how many draws it is worth, and the table of their entropy."""
+
+    mass: float
+    draws: int
+    table: EntropyTable
+
+
 def _begin(n: int, log_room: float) -> _Draws:
     return _Draws(np.full(n, log_room), np.zeros(n), np.zeros(n))
 
@@ -145,8 +154,12 @@ def pieces(
     levels = len(ordered) if any(masses) else max(1, len(ordered) - 1)
     splits = Splits.of(ordered, log_room, levels, rough=rough)
     tables = [_table(alpha, mass, n, rough=rough) for mass, n in zip(masses, draws, strict=True)]
-    many = [part for part in zip(masses, draws, tables, strict=True) if part[2] is not None]
-    stretched = iter(_stretched(splits, log_room, *zip(*many, strict=True))) if many else iter(())
+    blocks = [
+        _Block(mass, n, table)
+        for mass, n, table in zip(masses, draws, tables, strict=True)
+        if table is not None
+    ]
+    stretched = iter(_stretched(splits, log_room, blocks))
     return [
         _cells(splits, log_room, mass, n) if table is None else next(stretched)
         for mass, n, table in zip(masses, draws, tables, strict=True)
@@ -172,23 +185,18 @@ def _table_points(draws: int) -> int:
     return COARSE if draws <= 1 << 15 else FINE
 
 
-def _stretched(
-    splits: Splits,
-    log_room: float,
-    masses: Sequence[float],
-    draws: Sequence[int],
-    tables: Sequence[EntropyTable],
-) -> list[Stretched]:
+def _stretched(splits: Splits, log_room: float, blocks: Sequence[_Block]) -> list[Stretched]:
+    if not blocks:
+        return []
     m = len(splits.factors)
-    at = np.concatenate([lattice(m, n)[0] for n in draws])
+    lattices = [lattice(m, block.draws) for block in blocks]
+    at, share = (np.concatenate(arrays) for arrays in zip(*lattices, strict=True))
     state, log_mass = _begin(len(at), log_room), np.empty(len(at))
-    share = np.concatenate([lattice(m, n)[1] for n in draws])
-    ends = np.cumsum([0, *draws])
+    ends = np.cumsum([0, *(block.draws for block in blocks)])
     parts = [slice(a, b) for a, b in pairwise(ends)]
-    for mass, part in zip(masses, parts, strict=True):
-        block = Factor(0.0, mass, 0.0)
-        own = _begin(part.stop - part.start, log_room)
-        log_mass[part] = own.take(block, splits.split(block, m, np.array([log_room])).table(), at[part, 0])
+    for block, part in zip(blocks, parts, strict=True):
+        factor, own = Factor(0.0, block.mass, 0.0), _begin(block.draws, log_room)
+        log_mass[part] = own.take(factor, splits.split(factor, m, np.array([log_room])).table(), at[part, 0])
         state.log_rest[part], state.entropy[part], state.log_weight[part] = (
             own.log_rest,
             own.entropy,
@@ -202,8 +210,8 @@ def _stretched(
     entropy = state.entropy + entropy_share(first.floor + np.exp(state.log_rest))
     scale = np.exp(np.maximum(log_mass, -690.0))
     return [
-        Stretched(table, entropy[part], scale[part], _normal(log_weight[part], share[part]))
-        for table, part in zip(tables, parts, strict=True)
+        Stretched(block.table, entropy[part], scale[part], _normal(log_weight[part], share[part]))
+        for block, part in zip(blocks, parts, strict=True)
     ]
 
 
