@@ -22,7 +22,7 @@ from semtropy.errors import InputError, MissingExtra, ModelError, RecordingError
 from semtropy.models.scripted import Scripted
 from semtropy.nouns import Partition, Question, Sample
 from semtropy.recording import read_recording
-from semtropy.recording.store import row_lines
+from semtropy.recording.parts import row_lines
 from semtropy.recording.store_tools import verify
 from semtropy.study.asking import Plan, asking, seed_of
 from semtropy.study.datasets import Dataset, load_dataset

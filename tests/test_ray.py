@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from semtropy.recording.store import row_lines
+from semtropy.recording.parts import row_lines
 from semtropy.recording.store_tools import verify
 from semtropy.study.asking import Plan
 from semtropy.study.datasets import load_dataset

@@ -18,9 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semtropy.errors import RecordingError, StoreError
+from semtropy.recording import parts as parts_module
 from semtropy.recording import read_recording
 from semtropy.recording import store as store_module
-from semtropy.recording.store import Store, encode_row, read_manifest, row_lines, store_parts
+from semtropy.recording.parts import Part, checksum, read_manifest, row_lines, store_parts
+from semtropy.recording.store import Store, encode_row
 from semtropy.recording.store_tools import export, merge, summarise, verify
 
 if TYPE_CHECKING:
@@ -223,7 +225,7 @@ def test_verify_names_a_changed_byte_a_twin_and_too_much_probability(tmp_path: P
     first.write_bytes(first.read_bytes().replace(b"Paris", b"Parma"))
     twin = {**row(2), "samples": [{"text": t, "logprob": -0.1, "tokens": [k]} for k, t in enumerate("ab")]}
     data = encode_row(twin)
-    third.with_name(f"part-00000003-{store_module._checksum(data)}.jsonl").write_bytes(data)
+    third.with_name(f"part-00000003-{checksum(data)}.jsonl").write_bytes(data)
     faults = verify(tmp_path)
     assert len(faults) == 3
     assert "the bytes have changed" in faults[0]
@@ -304,7 +306,7 @@ def test_keys_a_manifest_has_beyond_ours_are_kept(tmp_path: Path) -> None:
 def test_a_part_with_a_wrong_row_is_named(tmp_path: Path, line: bytes, words: str) -> None:
     """Bytes that match their checksum, written by something else."""
     open_store(tmp_path).close()
-    name = f"part-00000000-{store_module._checksum(line + NEWLINE)}.jsonl"
+    name = f"part-00000000-{checksum(line + NEWLINE)}.jsonl"
     (tmp_path / name).write_bytes(line + NEWLINE)
     with pytest.raises(RecordingError, match=rf"{name}, line 1.*{words}"):
         read_recording(tmp_path)
@@ -320,17 +322,17 @@ def test_a_reader_beside_a_packing_writer_sees_every_row_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "PACK_AFTER", 3)
-    read = store_module.Part.read
+    read = Part.read
     with open_store(tmp_path) as store:
         store.commit([row(0)])
         store.commit([row(1)])
 
-        def pack_first(part: store_module.Part) -> bytes:
-            monkeypatch.setattr(store_module.Part, "read", read)
+        def pack_first(part: Part) -> bytes:
+            monkeypatch.setattr(Part, "read", read)
             store.commit([row(2)])  # the third: all are packed, the loose parts removed
             return read(part)
 
-        monkeypatch.setattr(store_module.Part, "read", pack_first)
+        monkeypatch.setattr(Part, "read", pack_first)
         assert [json.loads(line)["index"] for line in row_lines(tmp_path)] == [0, 1, 2]
         store.commit([row(3)])
         lines = row_lines(tmp_path)
@@ -382,7 +384,7 @@ def test_a_row_comes_back_as_it_was(text: str, number: float) -> None:
     line = encode_row(held)
     assert line.count(b"\n") == 1
     assert json.loads(line) == held
-    assert store_module._index(line) == 3
+    assert parts_module._index(line) == 3
 
 
 def test_half_a_character_and_numbers_json_has_no_form_for() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import RecordingError
 from .jsonlines import read_lines, write_lines
+from .parts import read_store
 from .schema import Header, Recording, Row
 
 __all__ = ["Stream", "open_recording", "read_recording", "read_rows", "write_recording"]
@@ -35,7 +36,7 @@ class Stream:
 def open_recording(path: str | os.PathLike[str], *, allow_empty: bool = False) -> Stream:
     """The header of the recording at `path` and an iterator over its rows, in the order of the file.
 
-    A folder is read by `semtropy.recording.store.read_store(path)`, which like the readers here yields the header
+    A folder is read by `semtropy.recording.parts.read_store(path)`, which like the readers here yields the header
     and then the rows. A recording without a question is an error unless `allow_empty`.
     """
     place = Path(path)
@@ -88,7 +89,7 @@ def _collector_paused() -> Iterator[None]:
 
 def _reader(path: Path) -> Iterator[Header | Row]:
     if path.is_dir():
-        return _read_folder(path)
+        return read_store(path)
     try:
         with path.open("rb") as stream:
             magic = stream.read(4)
@@ -98,15 +99,6 @@ def _reader(path: Path) -> Iterator[Header | Row]:
         parts: Iterator[Header | Row] = import_module(".parquet", __package__).read_parquet(path)
         return parts
     return read_lines(path)
-
-
-def _read_folder(path: Path) -> Iterator[Header | Row]:
-    try:
-        store = import_module(".store", __package__)
-    except ModuleNotFoundError:
-        raise RecordingError("is a folder, expected a file of a recording", path=str(path)) from None
-    parts: Iterator[Header | Row] = store.read_store(path)
-    return parts
 
 
 def _not_empty(rows: Iterator[Row], path: str) -> Iterator[Row]:

@@ -14,176 +14,23 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import gzip
 import json
-import math
 import os
-import re
 import socket
-import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
-from .jsonlines import named_header, parse_line
-from .schema import Header, Row
+from .parts import FORMAT, MANIFEST, Part, checksum, is_store, read_manifest, row_id, store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
-__all__ = [
-    "Part",
-    "Store",
-    "encode_row",
-    "is_store",
-    "parse_row",
-    "read_manifest",
-    "read_store",
-    "row_id",
-    "row_lines",
-    "store_parts",
-]
+__all__ = ["Store", "encode_row"]
 
-MANIFEST = "manifest.json"
-FORMAT = 1
 PACK_AFTER = 256  # commits; a folder of a million questions stays below a few thousand files
-SURVEYS = 10  # times a reader looks again because a writer packed parts meanwhile
-_PART = re.compile(r"(part|pack)-(\d{8})(?:-(\d{8}))?-([0-9a-f]{8})\.jsonl(\.gz)?")
-_INDEX = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","index":(\d+),')
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Part:
-    """One file of rows: the commits it holds, first and last, and the checksum its name states."""
-
-    first: int
-    last: int
-    checksum: str
-    path: Path
-
-    @classmethod
-    def parse(cls, path: Path) -> Part | None:
-        """The part at `path`, or None where the name is not a part's."""
-        found = _PART.fullmatch(path.name)
-        if found is None:
-            return None
-        first = int(found[2])
-        return cls(first, int(found[3] or first), found[4], path)
-
-    @property
-    def packed(self) -> bool:
-        """Whether it holds many commits, compressed, and stays as long as the folder does."""
-        return self.path.suffix == ".gz"
-
-    def read(self) -> bytes:
-        """The rows as bytes, checked against the checksum."""
-        raw = self.path.read_bytes()
-        try:
-            data = gzip.decompress(raw) if self.packed else raw
-        except (OSError, EOFError, zlib.error) as error:
-            raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
-        if _checksum(data) != self.checksum:
-            raise RecordingError(
-                f"the bytes have changed (checksum {_checksum(data)}, not {self.checksum})",
-                path=str(self.path),
-            )
-        return data
-
-    def lines(self) -> list[bytes]:
-        """The rows, one line of JSON each; only a newline ends a line."""
-        return self.read().split(b"\n")[:-1]
-
-
-def is_store(path: str | os.PathLike[str]) -> bool:
-    """Whether `path` is a folder with a manifest."""
-    return (Path(path) / MANIFEST).is_file()
-
-
-def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """The manifest of a store: `header` (the recording's first line) and `identity` (what may not change)."""
-    path = Path(folder) / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise StoreError(f"{folder} has no {MANIFEST}: not a folder `semtropy generate` writes") from error
-    except ValueError as error:
-        raise RecordingError(f"not JSON ({error})", path=str(path)) from error
-    if not isinstance(manifest, dict) or manifest.get("semtropy_store") != FORMAT:
-        raise RecordingError(f"expected semtropy_store {FORMAT}", path=str(path), field="semtropy_store")
-    for field in ("header", "identity"):
-        if not isinstance(manifest.get(field), dict):
-            raise RecordingError("expected an object", path=str(path), field=field)
-    named_header(manifest["header"], str(path))
-    return manifest
-
-
-def store_parts(folder: str | os.PathLike[str]) -> list[Part]:
-    """The live parts in order: those a pack already holds are left out."""
-    found = filter(None, map(Part.parse, Path(folder).iterdir()))
-    live: list[Part] = []
-    for part in sorted(found, key=lambda part: (part.first, -part.last)):
-        if not live or part.first > live[-1].last:
-            live.append(part)
-    return live
-
-
-def row_lines(folder: str | os.PathLike[str]) -> Iterator[bytes]:
-    """Every row of a store as the line of JSON it was written as, in the order of the questions.
-
-    Questions finish in any order on a cluster; `index` puts them back. Memory holds a number a row, the parts
-    not yet packed and a few packs. A writer may be at work: what it had committed when reading began is read.
-    """
-    return (line for _, _, line in _ordered(folder))
-
-
-def _ordered(folder: str | os.PathLike[str]) -> Iterator[tuple[Part, int, bytes]]:
-    """Part, line number and line of every row, by `index`, rows without one in the order of the commits."""
-    parts, loose, places = _survey(folder)
-    packed = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines())
-    for _, number, at in places:
-        lines = loose[number] if number in loose else packed(number)
-        yield parts[number], at + 1, lines[at]
-
-
-Survey = tuple[list[Part], dict[int, list[bytes]], list[tuple[float, int, int]]]
-
-
-def _survey(folder: str | os.PathLike[str]) -> Survey:
-    """The parts, the lines of those that a writer may yet pack and remove, and the place of every row in order."""
-    for _ in range(SURVEYS):
-        parts, loose, places = store_parts(folder), {}, []
-        try:
-            for number, part in enumerate(parts):
-                lines = part.lines()
-                places += [(_index(line), number, at) for at, line in enumerate(lines)]
-                if not part.packed:
-                    loose[number] = lines
-        except FileNotFoundError:
-            continue  # packed while we looked: the rows are in the pack now
-        return parts, loose, sorted(places)
-    raise StoreError(f"{folder} changed each time it was read: is a part being removed by hand?")
-
-
-def _index(line: bytes) -> float:
-    found = _INDEX.match(line)
-    return int(found[1]) if found else math.inf
-
-
-def read_store(folder: str | os.PathLike[str]) -> Iterator[Header | Row]:
-    """The header, then the rows, as the readers of files give them; a run may still be writing."""
-    header = Header(read_manifest(folder)["header"])
-    yield header
-    for part, number, line in _ordered(folder):
-        yield parse_row(line, header, part, number)
-
-
-def parse_row(line: bytes, header: Header, part: Part, number: int) -> Row:
-    """The row on a part's line, or an error that names part, line and field."""
-    name = str(part.path)
-    return Row(parse_line(line + b"\n", name, number), header=header, path=name, line=number)
 
 
 class Store:
@@ -243,10 +90,10 @@ class Store:
         if not fresh:
             return
         data = b"".join(fresh.values())
-        path = self.folder / f"part-{self._next:08d}-{_checksum(data)}.jsonl"
+        path = self.folder / f"part-{self._next:08d}-{checksum(data)}.jsonl"
         with _explained(self.folder):
             _write(path, data)
-        self._loose.append(Part(self._next, self._next, _checksum(data), path))
+        self._loose.append(Part(self._next, self._next, checksum(data), path))
         self._next += 1
         self._done.update(fresh)
         if len(self._loose) >= PACK_AFTER:
@@ -259,7 +106,7 @@ class Store:
         first, last = self._loose[0].first, self._loose[-1].last
         data = b"".join(part.read() for part in self._loose)
         with _explained(self.folder):
-            name = f"pack-{first:08d}-{last:08d}-{_checksum(data)}.jsonl.gz"
+            name = f"pack-{first:08d}-{last:08d}-{checksum(data)}.jsonl.gz"
             _write(self.folder / name, gzip.compress(data, 6, mtime=0))
             for part in self._loose:
                 part.path.unlink()
@@ -307,18 +154,6 @@ def encode_row(row: Mapping[str, Any]) -> bytes:
         return text.encode() + b"\n"
     except UnicodeEncodeError:  # half a surrogate pair in an answer: only the escaped form can hold it
         return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-
-
-def row_id(line: bytes, path: str | os.PathLike[str]) -> str:
-    """The id of the row on a line read from `path`."""
-    try:
-        return str(json.loads(line)["id"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise RecordingError(f"not a row ({error})", path=str(path)) from error
-
-
-def _checksum(data: bytes) -> str:
-    return f"{zlib.crc32(data):08x}"
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
 from .formats import open_recording, write_recording
+from .parts import is_store, parse_row, read_manifest, row_id, row_lines, store_parts
 from .schema import Header, Row
-from .store import Store, is_store, parse_row, read_manifest, row_id, row_lines, store_parts
+from .store import Store
 
 if TYPE_CHECKING:
     import os
