@@ -158,7 +158,7 @@ def test_the_kernel_and_numpy_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda: moments([2, 1], [0.0, 0.0], range(2, 8), 0.8),
         lambda: moments([1], [0.3], range(1, 8), 0.1),
         lambda: two_level_moments([0.3, 0.1], [2, 1], [2, 5, 50, 500], 0.05, 5.0),
-        lambda: two_level_moments([0.3, 0.1], [2, 1], [2, 5, 50], 0.05, 5.0, unpriced=[0, 2]),
+        lambda: two_level_moments([0.3, 0.1], [2, 1], [2, 5, 50], 0.05, 5.0, no_logprob=[0, 2]),
     ]
     compiled = [ask() for ask in asked]
     monkeypatch.setattr(contour, "_kernel", None)

@@ -113,7 +113,7 @@ def test_the_same_sequence_drawn_twice_does_not() -> None:
 def test_a_sample_without_log_probability_adds_no_floor() -> None:
     evidence = draws(("113", -1.2), ("113", None), ("7", None))
     assert evidence.floors == pytest.approx((np.exp(-1.2), 0.0))
-    assert evidence.unpriced == (1, 1)
+    assert evidence.no_logprob == (1, 1)
     assert load_estimator("bayes")(evidence).mean > 0
 
 

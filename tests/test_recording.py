@@ -121,7 +121,7 @@ def test_the_header_says_whether_log_probabilities_are_floors(
     assert (header.why_no_prices is None) is prices
     assert row.samples[0].logprob == (-0.5 if prices else None)
     assert row.samples[0].token_logprobs == (-0.3, -0.2)
-    assert row.evidence().unpriced == ((1, 1) if prices else (2, 1))
+    assert row.evidence().no_logprob == ((1, 1) if prices else (2, 1))
     assert row["samples"][0]["logprob"] == -0.5
 
 

@@ -219,12 +219,12 @@ def conclude(step: Step, terms: Terms) -> Verdict:
 def _warnings(step: Step, terms: Terms) -> list[str]:
     n = len(step.samples)
     found = list(step.belief.notes)
-    unpriced = sum(sample.logprob is None for sample in step.samples if sample.complete)
+    no_logprob = sum(sample.logprob is None for sample in step.samples if sample.complete)
     cut = sum(not sample.complete for sample in step.samples)
     empty = sum(not sample.text.strip() for sample in step.samples)
-    if unpriced:
+    if no_logprob:
         found.append(
-            f"{unpriced} of {n} samples came without the probability of the whole answer, end included: "
+            f"{no_logprob} of {n} samples came without the probability of the whole answer, end included: "
             "they count, but set no floor."
         )
     if cut:

@@ -107,22 +107,22 @@ class Evidence:
     counts          draws
     floors          summed probability of its distinct sequences: the meaning is at least this probable
     distinct        how many distinct sequences of known probability that is
-    unpriced        draws whose probability is not known; they add no floor
+    no_logprob        draws whose probability is not known; they add no floor
     logprobs        log-probabilities of those sequences, in the order they were found
     string_floors   the paper's floors: one probability a string (that of its first draw)
     length_weights  the same sum over strings of exp(mean token log-probability), None where unknown
 
     Only `counts` must be given. Without more, floors are 0, a positive floor is one sequence, several sequences share
-    their floor evenly, and the draws of a meaning without any known sequence are unpriced.
+    their floor evenly, and the draws of a meaning without any known sequence are no_logprob.
 
-    >>> Evidence(counts=(2, 1), floors=(0.5, 0.0)).unpriced
+    >>> Evidence(counts=(2, 1), floors=(0.5, 0.0)).no_logprob
     (0, 1)
     """
 
     counts: tuple[int, ...]
     floors: tuple[float, ...] = ()
     distinct: tuple[int, ...] = ()
-    unpriced: tuple[int, ...] = ()
+    no_logprob: tuple[int, ...] = ()
     logprobs: tuple[tuple[float, ...], ...] = ()
     string_floors: tuple[float, ...] = ()
     length_weights: tuple[float, ...] | None = None
@@ -136,10 +136,10 @@ class Evidence:
             fill(self, "floors", (0.0,) * m)
         if not self.distinct:
             fill(self, "distinct", tuple(int(floor > 0) for floor in self.floors))
-        if not self.unpriced:
+        if not self.no_logprob:
             fill(
                 self,
-                "unpriced",
+                "no_logprob",
                 tuple(0 if d else c for c, d in zip(self.counts, self.distinct, strict=False)),
             )
         if not self.logprobs:
@@ -147,7 +147,7 @@ class Evidence:
             fill(self, "logprobs", tuple((math.log(f / d),) * d if f > 0 and d else () for f, d in shares))
         if not self.string_floors:
             fill(self, "string_floors", self.floors)
-        for name in ("floors", "distinct", "unpriced", "logprobs", "string_floors", "length_weights"):
+        for name in ("floors", "distinct", "no_logprob", "logprobs", "string_floors", "length_weights"):
             values = getattr(self, name)
             if values is not None and len(values) != m:
                 raise InputError(f"{name} has {len(values)} entries for {m} meanings: one a meaning")
@@ -172,7 +172,7 @@ class Evidence:
             raise InputError(f"{len(samples)} samples but {len(partition.meanings)} meanings: one a sample")
         m = partition.size
         floors, strings, lengths = [0.0] * m, [0.0] * m, [0.0] * m
-        unpriced = [0] * m
+        no_logprob = [0] * m
         found: list[list[float]] = [[] for _ in range(m)]
         seen: set[object] = set()
         seen_strings: set[str] = set()
@@ -189,7 +189,7 @@ class Evidence:
             else:
                 lengths_known = False
             if logprob is None:
-                unpriced[meaning] += 1
+                no_logprob[meaning] += 1
                 continue
             probability = math.exp(logprob)
             if new_string:
@@ -203,7 +203,7 @@ class Evidence:
             counts=partition.counts,
             floors=tuple(floors),
             distinct=tuple(len(own) for own in found),
-            unpriced=tuple(unpriced),
+            no_logprob=tuple(no_logprob),
             logprobs=tuple(tuple(own) for own in found),
             string_floors=tuple(strings),
             length_weights=tuple(lengths) if lengths_known else None,

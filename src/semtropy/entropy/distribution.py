@@ -320,7 +320,7 @@ def two_level_cdf(
     alpha: float = 0.5,
     theta: float = 1.0,
     *,
-    unpriced: ArrayLike | None = None,
+    no_logprob: ArrayLike | None = None,
     tolerance: float = 1e-5,
 ) -> Floats:
     """P(h <= point) under the two-level model; how many sequences a meaning has makes no difference to it.
@@ -329,8 +329,8 @@ def two_level_cdf(
     array([0.172 , 0.7907, 0.9984])
     """
     floor = clean_floors(vector(floors, "floors"))
-    u = np.zeros(floor.size) if unpriced is None else whole_counts(unpriced, least=0, name="unpriced")
-    _same_length(u, floor, "unpriced")
+    u = np.zeros(floor.size) if no_logprob is None else whole_counts(no_logprob, least=0, name="no_logprob")
+    _same_length(u, floor, "no_logprob")
     check_alpha(alpha)
     if not 1e-3 <= theta <= 1e3:
         raise InputError(f"theta is {theta}: a number from 0.001 to 1000")

@@ -68,7 +68,7 @@ class Wordings:
         left = (
             self.theta + self.evenness * np.maximum(self.main - seen.found, 0.0) + self.discount * seen.found
         )
-        return seen.unpriced + (alpha - total), left
+        return seen.no_logprob + (alpha - total), left
 
     def log_constant(self, seen: Seen) -> float:
         """What the likelihood of the sequences found has beside its powers of b_j and b_j - l_j."""

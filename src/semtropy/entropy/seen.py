@@ -36,7 +36,7 @@ class Seen:
     floors: Floats
     found: Floats
     logprobs: tuple[tuple[float, ...], ...]
-    unpriced: Floats
+    no_logprob: Floats
 
     @classmethod
     def of(cls, evidence: Evidence) -> Seen:
@@ -51,7 +51,7 @@ class Seen:
             )
         found = np.array([len(own) for own in told], dtype=float)
         floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
-        return cls(floors, found, told, np.array(evidence.unpriced, dtype=float))
+        return cls(floors, found, told, np.array(evidence.no_logprob, dtype=float))
 
     @property
     def settled(self) -> float | None:

@@ -127,22 +127,22 @@ def two_level_moments(
     alpha: float = 0.5,
     theta: float = 1.0,
     *,
-    unpriced: ArrayLike | None = None,
+    no_logprob: ArrayLike | None = None,
     tolerance: float = 1e-9,
 ) -> Moments:
     """Entropy under the two-level model, for every number of meanings K in `sizes`.
 
     `floors` is the summed probability of each seen meaning's sequences, `distinct` how many they are,
-    `unpriced` how many further draws of the meaning had no known probability (none by default).
+    `no_logprob` how many further draws of the meaning had no known probability (none by default).
 
     >>> two_level_moments([0.3], [1], [7], alpha=0.05, theta=0.1).mean.round(9)
     array([0.71470493])
     """
     floor, k = clean_floors(vector(floors, "floors")), whole_sizes(sizes)
     n = whole_counts(distinct, least=0, name="distinct")
-    u = np.zeros(floor.size) if unpriced is None else whole_counts(unpriced, least=0, name="unpriced")
+    u = np.zeros(floor.size) if no_logprob is None else whole_counts(no_logprob, least=0, name="no_logprob")
     if not floor.size == n.size == u.size:
-        raise InputError("floors, distinct and unpriced must have one entry a meaning each")
+        raise InputError("floors, distinct and no_logprob must have one entry a meaning each")
     if k[0] < floor.size:
         raise InputError(f"sizes holds {int(k[0])} but {floor.size} meanings were seen: K is at least that")
     check_alpha(alpha)

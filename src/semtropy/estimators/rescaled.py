@@ -31,7 +31,7 @@ class Rescaled:
         return Beliefs(np.array([self(e).mean for e in evidences], dtype=float), None)
 
     def _weights(self, evidence: Evidence) -> tuple[float, ...]:
-        if any(evidence.unpriced) and not any(evidence.string_floors):
+        if any(evidence.no_logprob) and not any(evidence.string_floors):
             raise InputError(
                 f"{self.name} needs log-probabilities, and no sample has one: use histogram or bayes"
             )

@@ -114,7 +114,7 @@ class _Tally:
         self.seen_strings: set[int] = set()
         self.counts: list[int] = []
         self.found: list[tuple[float, ...]] = []
-        self.unpriced: list[int] = []
+        self.no_logprob: list[int] = []
         self.floors: list[float] = []
         self.string_floors: list[float] = []
         self.lengths: list[float] = []
@@ -124,7 +124,7 @@ class _Tally:
     ) -> None:
         meaning = self.numbers.setdefault(label, len(self.numbers))
         if meaning == len(self.counts):
-            for column in (self.counts, self.unpriced):
+            for column in (self.counts, self.no_logprob):
                 column.append(0)
             self.found.append(())
             for total in (self.floors, self.string_floors, self.lengths):
@@ -135,7 +135,7 @@ class _Tally:
             self.seen_strings.add(string)
             self.lengths[meaning] += length
         if sequence < 0:
-            self.unpriced[meaning] += 1
+            self.no_logprob[meaning] += 1
             return
         if new_string:
             self.string_floors[meaning] += probability
@@ -149,7 +149,7 @@ class _Tally:
             counts=tuple(self.counts),
             floors=tuple(self.floors),
             distinct=tuple(map(len, self.found)),
-            unpriced=tuple(self.unpriced),
+            no_logprob=tuple(self.no_logprob),
             logprobs=tuple(self.found),
             string_floors=tuple(self.string_floors),
             length_weights=tuple(self.lengths) if self.lengths_known else None,

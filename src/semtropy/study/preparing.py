@@ -61,7 +61,7 @@ class Clipped:
 
 def _as_improbable(evidence: Evidence) -> Evidence:
     return (
-        evidence if any(evidence.string_floors) else replace(evidence, unpriced=(0,) * len(evidence.counts))
+        evidence if any(evidence.string_floors) else replace(evidence, no_logprob=(0,) * len(evidence.counts))
     )
 
 
@@ -188,10 +188,10 @@ def _looked_over(methods: Sequence[str], tested: Sequence[Asked], where: str) ->
         )
     kept, dropped = _carried(methods, graded)
     notes += [f"{where}: {name} is dropped: {why}" for name, why in dropped.items()]
-    unpriced = sum(int((question.draws.sequences < 0).sum()) for question in graded)
-    if unpriced and "rescaled" in kept:
+    no_logprob = sum(int((question.draws.sequences < 0).sum()) for question in graded)
+    if no_logprob and "rescaled" in kept:
         notes.append(
-            f"{where}: {unpriced} of {sum(len(question.draws) for question in graded)} samples have no probability "
+            f"{where}: {no_logprob} of {sum(len(question.draws) for question in graded)} samples have no probability "
             "(cut off by a length limit, say): rescaled gives them its least weight"
         )
     return kept, notes
