@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 TORCH ?= torch
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
-INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/*.c src/semtropy/entropy/*.h)
+INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/_native/*.c src/semtropy/entropy/_native/*.h)
 
 .PHONY: help demo test extras check bench docs picture clean
 
@@ -56,4 +56,4 @@ picture: $(VENV)/.dev  ## redraw the terminal in the README
 		semtropy check "Who was the mayor of Timisoara in 1911?" --seed 3
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/*.so
+	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/*.so src/semtropy/entropy/_native/*.so

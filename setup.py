@@ -9,8 +9,9 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-FOLDER = Path("src/semtropy/entropy")
-NAMES = ("_kernel", "_distribution")
+PACKAGE = "semtropy.entropy._native"
+FOLDER = Path("src", *PACKAGE.split("."))
+NAMES = ("contour", "distribution")
 UNIX_FLAGS = ["-O3", "-ffast-math", "-fopenmp-simd", "-std=gnu11"]
 WITHOUT = "the compiled kernel was not built: semtropy will run its NumPy form instead, more slowly"
 
@@ -20,8 +21,8 @@ class BuildKernel(build_ext):
 
     def run(self):
         if self.inplace:
-            for name in NAMES:
-                for stale in (*FOLDER.glob(f"{name}*.so"), *FOLDER.glob(f"{name}*.pyd")):
+            for folder in (FOLDER, FOLDER.parent):  # they stood in the parent folder before
+                for stale in (*folder.glob("*.so"), *folder.glob("*.pyd")):
                     stale.unlink()
         super().run()
         for extension in self.extensions:
@@ -31,7 +32,7 @@ class BuildKernel(build_ext):
 
 def extension(name: str) -> Extension:
     return Extension(
-        f"semtropy.entropy.{name}",
+        f"{PACKAGE}.{name}",
         sources=[(FOLDER / f"{name}.c").as_posix()],
         libraries=[] if sys.platform == "win32" else ["m"],
         extra_compile_args=[] if sys.platform == "win32" else UNIX_FLAGS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 __all__ = ["message"]
 
-SOURCE = Path(__file__).parent.parent / "src/semtropy/entropy/_kernel.c"
+SOURCE = Path(__file__).parent.parent / "src/semtropy/entropy/_native/contour.c"
 
 
 def message(*, source: bool, built: bool) -> str | None:
@@ -21,6 +21,6 @@ def message(*, source: bool, built: bool) -> str | None:
 
 
 if __name__ == "__main__":
-    text = message(source=SOURCE.exists(), built=find_spec("semtropy.entropy._kernel") is not None)
+    text = message(source=SOURCE.exists(), built=find_spec("semtropy.entropy._native.contour") is not None)
     if text:
         print(text)

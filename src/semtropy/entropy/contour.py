@@ -41,7 +41,7 @@ from ..errors import ConvergenceError
 from .dirichlet import dirichlet_variance
 
 try:
-    from . import _kernel  # type: ignore[attr-defined]
+    from ._native import contour as _kernel  # type: ignore[attr-defined]
 except ImportError:  # no compiler when semtropy was installed
     _kernel = None
 

@@ -26,7 +26,7 @@ from .splitting import Factor, Splits, Table, entropy_share
 from .symmetric import EntropyTable, nearby, stretched_sums, symmetric
 
 try:
-    from . import _distribution  # type: ignore[attr-defined]
+    from ._native import distribution as _distribution  # type: ignore[attr-defined]
 except ImportError:  # no compiler when semtropy was installed
     _distribution = None
 

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import xlogy
 
 try:
-    from . import _distribution  # type: ignore[attr-defined]
+    from ._native import distribution as _distribution  # type: ignore[attr-defined]
 except ImportError:  # no compiler when semtropy was installed
     _distribution = None
 

@@ -23,7 +23,7 @@ from .lattice import lattice
 from .splitting import Factor, single_table
 
 try:
-    from . import _distribution  # type: ignore[attr-defined]
+    from ._native import distribution as _distribution  # type: ignore[attr-defined]
 except ImportError:  # no compiler when semtropy was installed
     _distribution = None
 

@@ -357,5 +357,5 @@ static PyMethodDef methods[] = {{"stretched", stretched, METH_VARARGS, "Sums ove
                                 {"split", split_rows, METH_VARARGS, "How a factor shares totals with the rest."},
                                 {"take", take, METH_VARARGS, "Draws of a factor's share."},
                                 {NULL, NULL, 0, NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_distribution", NULL, -1, methods, NULL, NULL, NULL, NULL};
-PyMODINIT_FUNC PyInit__distribution(void) { return PyModule_Create(&module); }
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "distribution", NULL, -1, methods, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_distribution(void) { return PyModule_Create(&module); }

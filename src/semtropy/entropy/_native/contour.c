@@ -584,7 +584,7 @@ static void saddle_point(const problem *pr, int first, int last, double *log_z) 
  *
  * Problem i has the factors offsets[i]..offsets[i+1] and the masses of its unseen meanings mass_offsets[i]..[i+1],
  * rising. float64 and int64 buffers; the last four are written. A tolerance of 1 asks for `saddle_point` only. */
-static PyObject *contour(PyObject *self, PyObject *args) {
+static PyObject *contour_integrals(PyObject *self, PyObject *args) {
     Py_buffer b[11];
     double tolerance;
     (void)self;
@@ -625,7 +625,7 @@ static PyObject *contour(PyObject *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {{"contour", contour, METH_VARARGS, "Moments and evidence by contour integration."},
+static PyMethodDef methods[] = {{"contour", contour_integrals, METH_VARARGS, "Moments and evidence by contour integration."},
                                 {NULL, NULL, 0, NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_kernel", NULL, -1, methods, NULL, NULL, NULL, NULL};
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModule_Create(&module); }
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "contour", NULL, -1, methods, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_contour(void) { return PyModule_Create(&module); }
