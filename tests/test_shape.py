@@ -1,0 +1,265 @@
+"""The shape of the code: one home for each class name, short functions, portable calls, plain words.
+
+The limits below may be lowered, never raised. Each check has a control that shows it can fail.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+import semtropy
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = Path(semtropy.__file__).parent
+
+LONG = 50  # lines of a function
+MOST_LONG = 4
+MEDIAN_FILE = 140
+LARGEST_FILE = 400
+SAME_LINES = 6
+SAME_LINES_STILL = {"check.py"}  # the four drivers of a check; the list ends empty
+
+# Class names with two homes today. Remove a name when its second home is gone; the list ends empty.
+TWO_HOMES = {
+    "Curve", "Draw", "Header", "Plan", "Report", "Scripted", "Store", "Table", "Task", "_Block", "_Run",
+}  # fmt: skip
+
+# Not on Windows, or on Linux only. A use of one needs a fallback: `hasattr`, `os.name`, `sys.platform` or `except`.
+PLATFORM_MODULES = {"fcntl", "grp", "msvcrt", "pty", "pwd", "resource", "termios", "tty"}
+PLATFORM_CALLS = {
+    "os.fork", "os.getegid", "os.geteuid", "os.getgid", "os.getloadavg", "os.getpgid", "os.getuid", "os.kill",
+    "os.killpg", "os.memfd_create", "os.mkfifo", "os.nice", "os.posix_fadvise", "os.posix_fallocate",
+    "os.register_at_fork", "os.sched_getaffinity", "os.sched_setaffinity", "os.sendfile", "os.setsid",
+    "os.statvfs", "os.sync", "os.uname", "os.wait", "os.waitpid", "signal.SIGALRM", "signal.SIGHUP",
+    "signal.SIGKILL", "signal.SIGUSR1", "signal.SIGUSR2", "signal.alarm", "signal.pthread_kill",
+    "signal.pthread_sigmask", "signal.setitimer", "signal.sigwait", "socket.AF_UNIX", "socket.SO_REUSEPORT",
+    "time.clock_gettime", "time.pthread_getcpuclockid",
+}  # fmt: skip
+# Places that are not portable yet; the list ends empty.
+NOT_PORTABLE = {"cli/evaluate.py: os.sched_getaffinity", "server/metrics.py: os.kill"}
+PLATFORM_PATHS = re.compile(r"^/(proc|dev|sys|run)/(?!null$)")
+GUARD = re.compile(r"hasattr\(|os\.name|sys\.platform|platform\.system|getattr\(|WINDOWS|POSIX")
+RESCUES = {
+    "AttributeError",
+    "Exception",
+    "ImportError",
+    "ModuleNotFoundError",
+    "NotImplementedError",
+    "OSError",
+}
+
+MADE_PAGES = {"api.md", "cli.md"}
+# Words that readers stumbled over, as regular expressions, with how often each may still stand in src, docs and the
+# pages at the top. Lower a number when it has fallen; what is at 0 stays there.
+WORDS = {
+    r"\btold\b": 80,
+    r"\b[Hh](?:ear|ears|eard)\b": 3,
+    r"\bcomes? by\b": 2,
+    r"\bso many\b": 18,
+    r"\bwithout (?:an )?end\b": 12,
+    r"\bof (?:its|their) own\b": 12,
+    r"\b(?:a|one) \w+ an? (?:answer|command|file|line|meaning|prompt|question|round|row|sample|step)\b": 29,
+    r"\bone an? (?:command|meaning|question|row|sample)\b": 6,
+    r"\bsets? no floor": 3,
+    r"\bunpriced\b": 0,
+    r"\bKind\b": 34,
+    r"\bEndless\b": 33,
+    r"\bWordings\b": 16,
+    r"\bSeen\b": 18,
+    r"\bColumns\b": 8,
+    r"\b_told\b": 4,
+    r"\b_heard\b": 2,
+}
+
+
+def python_files(folder: Path = SOURCE) -> dict[str, str]:
+    """Every Python file below `folder`: its path from there, and its text."""
+    return {file.relative_to(folder).as_posix(): file.read_text() for file in sorted(folder.rglob("*.py"))}
+
+
+def homes(files: Mapping[str, str]) -> dict[str, list[str]]:
+    """Class names that are defined in more than one place, private ones included."""
+    found = defaultdict(list)
+    for path, text in files.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(f"{path}:{node.lineno}")
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def long_functions(files: Mapping[str, str]) -> list[str]:
+    """Functions of more than `LONG` lines, decorators and docstring included."""
+    return [
+        f"{path}:{node.lineno} {node.name} has {length} lines"
+        for path, text in files.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if (length := (node.end_lineno or node.lineno) - node.lineno + 1) > LONG
+    ]
+
+
+def unguarded(path: str, text: str) -> Iterator[str]:
+    """Uses of what only some systems have, outside anything that looks for it first or survives its absence."""
+    yield from _unguarded(path, ast.parse(text), guarded=False)
+
+
+def _unguarded(path: str, node: ast.AST, *, guarded: bool) -> Iterator[str]:
+    match node:
+        case ast.Import(names=aliases):
+            used = [alias.name for alias in aliases if alias.name in PLATFORM_MODULES]
+        case ast.ImportFrom(module=module):
+            used = [module] if module in PLATFORM_MODULES else []
+        case ast.Attribute(value=ast.Name(id=base), attr=name):
+            used = [f"{base}.{name}"] if f"{base}.{name}" in PLATFORM_CALLS else []
+        case ast.Constant(value=str(value)):
+            used = [value] if PLATFORM_PATHS.search(value) else []
+        case _:
+            used = []
+    if not guarded:
+        yield from (f"{path}:{node.lineno}: {name}" for name in used)  # type: ignore[attr-defined]
+    inside = guarded or _guards(node)
+    for _, value in ast.iter_fields(node):
+        behind = inside
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _unguarded(path, child, guarded=behind)
+                behind = behind or _turns_away(child)
+
+
+def _guards(node: ast.AST) -> bool:
+    """Whether what stands inside `node` is run only where it can be, or may fail."""
+    match node:
+        case ast.If(test=test) | ast.IfExp(test=test):
+            return bool(GUARD.search(ast.unparse(test)))
+        case ast.Try(handlers=handlers):
+            caught = {
+                name for each in handlers for name in re.findall(r"\w+", ast.unparse(each.type or node))
+            }
+            return bool(caught & RESCUES)
+        case (
+            ast.Call(func=ast.Attribute(attr="suppress"), args=errors)
+            | ast.Call(func=ast.Name(id="suppress"), args=errors)
+        ):
+            return bool({ast.unparse(error) for error in errors} & RESCUES)
+    return False
+
+
+def _turns_away(node: ast.AST) -> bool:
+    """`if os.name == "nt": return`: what follows runs only elsewhere."""
+    return isinstance(node, ast.If) and _guards(node) and isinstance(node.body[-1], (ast.Return, ast.Raise))
+
+
+def same_lines(files: Mapping[str, str]) -> list[str]:
+    """Pairs of places with the same `SAME_LINES` lines of code; argument parsers all look alike and are left out."""
+    seen: dict[tuple[str, ...], str] = {}
+    found = []
+    for path, text in files.items():
+        rows = [(number, row.strip()) for number, row in enumerate(text.splitlines(), start=1)]
+        rows = [
+            (number, row) for number, row in rows if len(row) > 3 and not re.match(r"#|import |from ", row)
+        ]
+        for start in range(len(rows) - SAME_LINES + 1):
+            window = tuple(row for _, row in rows[start : start + SAME_LINES])
+            place = f"{path}:{rows[start][0]}"
+            if "add_argument(" in "".join(window):
+                continue
+            if (first := seen.setdefault(window, place)) != place:
+                found.append(f"{first} and {place}")
+    return found
+
+
+def prose_files() -> dict[str, str]:
+    """What people read: the source with its page, and the documentation, but not the pages made from the source."""
+    suffixes = {".py", ".pyi", ".c", ".h", ".js", ".html", ".md"}
+    places = [*SOURCE.rglob("*"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    return {
+        file.relative_to(ROOT).as_posix(): file.read_text()
+        for file in places
+        if file.suffix in suffixes and file.name not in MADE_PAGES
+    }
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    return python_files()
+
+
+def test_no_class_name_has_two_homes(files: Mapping[str, str]) -> None:
+    found = homes(files)
+    assert not set(found) - TWO_HOMES, {name: found[name] for name in set(found) - TWO_HOMES}
+
+
+def test_functions_are_short(files: Mapping[str, str]) -> None:
+    found = long_functions(files)
+    assert len(found) <= MOST_LONG, "\n".join(found)
+
+
+def test_files_are_small(files: Mapping[str, str]) -> None:
+    lengths = {path: text.count("\n") for path, text in files.items()}
+    assert median(lengths.values()) <= MEDIAN_FILE
+    assert max(lengths.values()) <= LARGEST_FILE, max(lengths, key=lengths.__getitem__)
+
+
+def test_no_call_needs_one_system(files: Mapping[str, str]) -> None:
+    found = [place for path, text in files.items() for place in unguarded(path, text)]
+    found = [place for place in found if re.sub(r":\d+", "", place) not in NOT_PORTABLE]
+    assert not found, "\n".join(found)
+
+
+def test_no_lines_stand_twice(files: Mapping[str, str]) -> None:
+    found = same_lines({path: text for path, text in files.items() if path not in SAME_LINES_STILL})
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_plain_words(word: str) -> None:
+    found = [
+        f"{path}:{number}: {row.strip()}"
+        for path, text in prose_files().items()
+        for number, row in enumerate(text.splitlines(), start=1)
+        for _ in re.findall(word, row)
+    ]
+    assert len(found) <= WORDS[word], "\n".join([f"{len(found)} where {WORDS[word]} are allowed:", *found])
+
+
+def test_a_second_home_is_found() -> None:
+    assert set(homes({"a.py": "class A: ...\nclass B: ...", "b.py": "def f():\n    class A: ..."})) == {"A"}
+
+
+def test_a_long_function_is_found() -> None:
+    body = "\n".join("    x = 1" for _ in range(LONG))
+    assert len(long_functions({"a.py": f"def f():\n{body}\n\ndef g():\n    pass"})) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import os\nos.sched_getaffinity(0)", 1),
+        ("import fcntl", 1),
+        ("from resource import getrusage", 1),
+        ("open('/proc/self/status')", 1),
+        ("open('/dev/null')", 0),
+        ("import os\ncores = os.sched_getaffinity(0) if hasattr(os, 'sched_getaffinity') else {0}", 0),
+        ("import os\nif os.name == 'posix':\n    import fcntl", 0),
+        ("try:\n    import fcntl\nexcept ImportError:\n    fcntl = None", 0),
+        ("try:\n    import fcntl\nexcept ValueError:\n    fcntl = None", 1),
+        ("import os\ndef f():\n    if os.name == 'nt':\n        return 1\n    return os.getuid()", 0),
+        ("import os\ndef f():\n    os.getuid()\n    if os.name == 'nt':\n        return 1", 1),
+    ],
+)
+def test_an_unguarded_call_is_found(source: str, found: int) -> None:
+    assert len(list(unguarded("a.py", source))) == found
+
+
+def test_the_same_lines_are_found() -> None:
+    rows = "\n".join(f"value_{number} = {number}" for number in range(SAME_LINES))
+    other = "\n".join(f"value_{number} = {number + 1}" for number in range(SAME_LINES))
+    assert len(same_lines({"a.py": rows, "b.py": f"import os\n{rows}\n"})) == 1
+    assert not same_lines({"a.py": rows, "b.py": other})
