@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semtropy.meaning import Cached, Tally, Task, cluster_many, load_judge
+from semtropy.meaning import Cached, GroupingTask, Tally, cluster_many, load_judge
 from semtropy.meaning.builtin import Builtin
 from semtropy.recording import open_recording
 
@@ -73,7 +73,7 @@ class Comparison:
 def compare(path: Path, judge: Judge, questions: int) -> Comparison:
     """Both procedures on the first samples of the first questions."""
     rows = [row for row, _ in zip(open_recording(path).rows, range(questions), strict=False)]
-    tasks = [Task(row.question, [sample.text for sample in row.samples[:SAMPLES]]) for row in rows]
+    tasks = [GroupingTask(row.question, [sample.text for sample in row.samples[:SAMPLES]]) for row in rows]
     total, theirs, alike, fit, both = Tally(), 0, 0, 0, 0
     for task, grouped in zip(tasks, cluster_many(tasks, judge), strict=True):
         meanings, pairs = nature(task.question, task.texts, judge)

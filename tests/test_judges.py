@@ -17,13 +17,13 @@ from semtropy.meaning import (
     Exact,
     Normalised,
     Numeric,
-    Scripted,
+    ScriptedJudge,
     cluster,
     load_judge,
 )
 from semtropy.meaning.llm import Llm, read_relation
 from semtropy.meaning.nli import read_labels
-from semtropy.meaning.store import Store
+from semtropy.meaning.store import JudgementStore
 
 BATCH = [
     ("What is the capital of France?", "Paris", "Paris"),
@@ -58,7 +58,9 @@ JUDGES = {
     "exact": Exact,
     "normalised": Normalised,
     "numeric": Numeric,
-    "scripted": lambda: Scripted(lambda q, a, b: float(a.casefold().strip(".") == b.casefold().strip("."))),
+    "scripted": lambda: ScriptedJudge(
+        lambda q, a, b: float(a.casefold().strip(".") == b.casefold().strip("."))
+    ),
     "cached": lambda: Cached(Normalised()),
     "llm": lambda: Llm(entailing_model()),
     "builtin": lambda: load_judge("builtin"),
@@ -118,7 +120,7 @@ class TestNames:
 
 class TestCached:
     def test_each_triple_reaches_the_judge_once(self) -> None:
-        inner = Scripted({("a", "b"): 0.7}, default=0.0)
+        inner = ScriptedJudge({("a", "b"): 0.7}, default=0.0)
         judge = Cached(inner)
         for _ in range(3):
             assert judge.entails([("q", "a", "b"), ("q", "b", "a"), ("q", "a", "b")]).tolist() == [
@@ -129,20 +131,20 @@ class TestCached:
         assert (len(inner.asked), judge.asked, judge.judged, judge.hits) == (2, 9, 2, 7)
 
     def test_the_question_is_part_of_the_key(self) -> None:
-        judge = Cached(Scripted(lambda q, a, b: float(q == "one")))
+        judge = Cached(ScriptedJudge(lambda q, a, b: float(q == "one")))
         assert judge.entails([("one", "a", "b"), ("two", "a", "b")]).tolist() == [1.0, 0.0]
 
     def test_memory_is_bounded(self) -> None:
-        judge = Cached(Scripted(lambda q, a, b: 0.0), capacity=3)
+        judge = Cached(ScriptedJudge(lambda q, a, b: 0.0), capacity=3)
         judge.entails([("q", str(n), "b") for n in range(10)])
         judge.entails([("q", "9", "b"), ("q", "0", "b")])
         assert judge.judged == 11
 
     def test_the_file_is_shared_between_judges_of_one_name_only(self, tmp_path: Path) -> None:
         path = tmp_path / "deep" / "judgements.sqlite"
-        one = Cached(Scripted({("a", "b"): 0.25}), path=path)
+        one = Cached(ScriptedJudge({("a", "b"): 0.25}), path=path)
         assert one.entails([("q", "a", "b")]).tolist() == [0.25]
-        other = Cached(Scripted({}), path=path)
+        other = Cached(ScriptedJudge({}), path=path)
         assert other.entails([("q", "a", "b")]).tolist() == [0.25]
         assert other.judged == 0
         exact = Cached(Exact(), path=path)
@@ -151,7 +153,7 @@ class TestCached:
             judge.close()
 
     def test_the_file_is_bounded_oldest_out_first(self, tmp_path: Path) -> None:
-        store = Store(tmp_path / "j.sqlite", rows=5)
+        store = JudgementStore(tmp_path / "j.sqlite", rows=5)
         for n in range(12):
             store.put([(bytes([n]) * 16, (n / 100,))])
         assert len(store) == 5
@@ -159,7 +161,7 @@ class TestCached:
         store.close()
 
     def test_no_text_is_on_the_disk(self, tmp_path: Path) -> None:
-        judge = Cached(Scripted({}, default=0.0), path=tmp_path / "j.sqlite")
+        judge = Cached(ScriptedJudge({}, default=0.0), path=tmp_path / "j.sqlite")
         judge.entails([("a very secret question", "secret answer", "other")])
         judge.close()
         assert all(b"secret" not in file.read_bytes() for file in tmp_path.iterdir())
@@ -179,7 +181,7 @@ class TestCached:
         for worker in workers:
             worker.join(60)
             assert worker.exitcode == 0
-        store = Store(path)
+        store = JudgementStore(path)
         assert len(store) == 120  # 40 of its own each, and nothing lost
         store.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from semtropy import Evidence, Sample, score
 from semtropy.errors import InputError
 from semtropy.estimators import load_estimator
-from semtropy.meaning import Exact, Grouper, Scripted, Tally, Task, cluster, cluster_many
+from semtropy.meaning import Exact, Grouper, GroupingTask, ScriptedJudge, Tally, cluster, cluster_many
 
 QUESTION = "What is the capital of France?"
 
@@ -30,14 +31,17 @@ def never(question: str, a: str, b: str) -> float:
 
 class TestCascade:
     def test_identical_strings_never_reach_the_judge(self) -> None:
-        assert cluster(QUESTION, ["Paris"] * 5, Scripted(never)) == [0] * 5
+        assert cluster(QUESTION, ["Paris"] * 5, ScriptedJudge(never)) == [0] * 5
 
     def test_same_tokens_never_reach_the_judge(self) -> None:
-        assert cluster(QUESTION, ["Paris", " Paris?"], Scripted(never), tokens=[(7, 2), (7, 2)]) == [0, 0]
+        assert cluster(QUESTION, ["Paris", " Paris?"], ScriptedJudge(never), tokens=[(7, 2), (7, 2)]) == [
+            0,
+            0,
+        ]
 
     @pytest.mark.parametrize("other", ["paris", "Paris.", " PARIS ", '"Paris"', "“Paris”", "the Paris"])
     def test_spelling_never_reaches_the_judge(self, other: str) -> None:
-        assert cluster(QUESTION, ["Paris", other], Scripted(never)) == [0, 0]
+        assert cluster(QUESTION, ["Paris", other], ScriptedJudge(never)) == [0, 0]
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -53,15 +57,15 @@ class TestCascade:
         ],
     )
     def test_same_number_or_date_never_reaches_the_judge(self, one: str, other: str) -> None:
-        assert cluster("How many?", [one, other], Scripted(never)) == [0, 0]
+        assert cluster("How many?", [one, other], ScriptedJudge(never)) == [0, 0]
 
     def test_most_frequent_meaning_first(self) -> None:
-        judge = Scripted(lambda q, a, b: 0.0)
+        judge = ScriptedJudge(lambda q, a, b: 0.0)
         cluster(QUESTION, ["Rome", "Paris", "Paris", "Oslo"], judge)
         assert [(a, b) for _, a, b in judge.asked[1:]] == [("Paris", "Oslo"), ("Rome", "Oslo")]
 
     def test_the_second_direction_only_where_the_first_entails(self) -> None:
-        judge = Scripted({("Paris", "It is Paris"): 1.0, ("It is Paris", "Paris"): 1.0}, default=0.0)
+        judge = ScriptedJudge({("Paris", "It is Paris"): 1.0, ("It is Paris", "Paris"): 1.0}, default=0.0)
         assert cluster(QUESTION, ["Rome", "Paris", "It is Paris"], judge) == [0, 1, 1]
         asked = [(a, b) for _, a, b in judge.asked]
         assert asked[0] == ("Rome", "Paris")
@@ -74,21 +78,21 @@ class TestCascade:
         assert [(a, b) for _, a, b in next(placing.place("Paris"))] == [("Rome", "Paris"), ("Paris", "Rome")]
 
     def test_stops_at_the_first_match(self) -> None:
-        judge = Scripted(by_first_letter)
+        judge = ScriptedJudge(by_first_letter)
         assert cluster(QUESTION, ["Paris", "Rome", "Pari"], judge) == [0, 1, 0]
         assert len(judge.asked) == 3
 
     def test_tally_says_how_each_sample_was_placed(self) -> None:
-        [grouped] = cluster_many([Task(QUESTION, ["12", "12", "Twelve", "12.", "13"])], Exact())
+        [grouped] = cluster_many([GroupingTask(QUESTION, ["12", "12", "Twelve", "12.", "13"])], Exact())
         tally = grouped.tally
         assert tally == Tally(samples=5, identical=1, normalised=1, quantities=1, pairs=1, judgements=1)
 
     def test_silence_is_one_meaning_and_is_not_judged(self) -> None:
-        assert cluster(QUESTION, ["", "Paris", " ", "..."], Scripted(never)) == [0, 1, 0, 0]
+        assert cluster(QUESTION, ["", "Paris", " ", "..."], ScriptedJudge(never)) == [0, 1, 0, 0]
 
 
 class TestModes:
-    ONE_WAY = Scripted({("Paris, France", "Paris"): 1.0}, default=0.0)
+    ONE_WAY = ScriptedJudge({("Paris, France", "Paris"): 1.0}, default=0.0)
 
     def test_one_way_entailment_is_not_taken_for_both(self) -> None:
         assert cluster(QUESTION, ["Paris", "Paris, France"], self.ONE_WAY) == [0, 1]
@@ -124,11 +128,11 @@ class TestModes:
 class TestKnownFailuresOfOtherTools:
     def test_an_answer_equivalent_to_two_groups_joins_one(self) -> None:
         apart = {("b", "a"), ("a", "b")}
-        judge = Scripted(lambda q, a, b: float((a, b) not in apart))
+        judge = ScriptedJudge(lambda q, a, b: float((a, b) not in apart))
         assert cluster("?", ["a", "b", "c"], judge) == [0, 1, 0]
 
     def test_five_identical_strings_have_entropy_zero_and_never_less(self) -> None:
-        meanings = cluster(QUESTION, ["Paris"] * 5, Scripted(never))
+        meanings = cluster(QUESTION, ["Paris"] * 5, ScriptedJudge(never))
         samples = [Sample("Paris", math.log(0.2))] * 5
         partition = Grouper(QUESTION).partition.of(meanings)
         assert load_estimator("histogram")(Evidence.gather(samples, partition)).mean == 0.0
@@ -143,7 +147,7 @@ class TestKnownFailuresOfOtherTools:
     def test_a_judge_that_is_not_transitive_still_gives_each_sample_one_meaning(self) -> None:
         rng = random.Random(5)
         texts = [f"answer {chr(97 + n)}" for n in range(12)]
-        judge = Scripted(lambda q, a, b: float(rng.random() < 0.5))
+        judge = ScriptedJudge(lambda q, a, b: float(rng.random() < 0.5))
         meanings = cluster("?", texts, judge)
         assert len(meanings) == len(texts)
         Grouper("?").partition.of(meanings)
@@ -151,7 +155,7 @@ class TestKnownFailuresOfOtherTools:
     @pytest.mark.parametrize("value", [math.nan, math.inf])
     def test_a_judge_that_breaks_is_an_error_not_a_meaning(self, value: float) -> None:
         with pytest.raises(InputError, match="not a number"):
-            cluster("?", ["a", "b"], Scripted({}, default=value))
+            cluster("?", ["a", "b"], ScriptedJudge({}, default=value))
 
     def test_too_few_judgements_is_an_error(self) -> None:
         class Short:
@@ -168,7 +172,7 @@ WORDS = st.lists(st.sampled_from(["ant", "Ape", "bee", "bat", "cow", "12", "twel
 class TestInvariants:
     @given(WORDS)
     def test_numbered_by_first_appearance_and_identical_strings_together(self, texts: list[str]) -> None:
-        meanings = cluster("?", texts, Scripted(by_first_letter))
+        meanings = cluster("?", texts, ScriptedJudge(by_first_letter))
         seen: dict[str, int] = {}
         fresh = 0
         for text, meaning in zip(texts, meanings, strict=True):
@@ -178,29 +182,29 @@ class TestInvariants:
 
     @given(WORDS)
     def test_growing_never_reassigns(self, texts: list[str]) -> None:
-        whole = cluster("?", texts, Scripted(by_first_letter))
+        whole = cluster("?", texts, ScriptedJudge(by_first_letter))
         for n in range(len(texts)):
-            assert cluster("?", texts[:n], Scripted(by_first_letter)) == whole[:n]
+            assert cluster("?", texts[:n], ScriptedJudge(by_first_letter)) == whole[:n]
 
     @given(st.lists(WORDS, max_size=9), st.integers(1, 10))
     def test_batching_across_questions_changes_nothing(self, questions: list[list[str]], window: int) -> None:
-        tasks = [Task(str(n), texts, label=n) for n, texts in enumerate(questions)]
-        together = list(cluster_many(tasks, Scripted(by_first_letter), window=window))
+        tasks = [GroupingTask(str(n), texts, label=n) for n, texts in enumerate(questions)]
+        together = list(cluster_many(tasks, ScriptedJudge(by_first_letter), window=window))
         assert [grouped.label for grouped in together] == list(range(len(questions)))
         for texts, grouped in zip(questions, together, strict=True):
-            assert grouped.meanings == cluster("?", texts, Scripted(by_first_letter))
+            assert grouped.meanings == cluster("?", texts, ScriptedJudge(by_first_letter))
 
     def test_the_hash_seed_changes_nothing(self) -> None:
         code = (
-            "from semtropy.meaning import cluster, Scripted\n"
+            "from semtropy.meaning import cluster, ScriptedJudge\n"
             "import zlib\n"
-            "judge = Scripted(lambda q, a, b: float((zlib.crc32((a + b).encode()) >> 3) % 3 > 0))\n"
+            "judge = ScriptedJudge(lambda q, a, b: float((zlib.crc32((a + b).encode()) >> 3) % 3 > 0))\n"
             "print(cluster('?', [f'answer {chr(97 + n % 17)}' for n in range(40)], judge))"
         )
         outputs = {
             subprocess.run(
                 [sys.executable, "-c", code],
-                env={"PYTHONHASHSEED": seed},
+                env={**os.environ, "PYTHONHASHSEED": seed},
                 capture_output=True,
                 check=True,
                 text=True,

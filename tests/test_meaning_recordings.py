@@ -11,7 +11,7 @@ import pytest
 
 from semtropy.cli import main
 from semtropy.errors import InputError
-from semtropy.meaning import Exact, Numeric, Scripted, Task, cluster_many, load_judge
+from semtropy.meaning import Exact, GroupingTask, Numeric, ScriptedJudge, cluster_many, load_judge
 from semtropy.meaning.recordings import cluster_recording
 from semtropy.recording import read_recording, write_recording
 
@@ -66,9 +66,9 @@ class TestCluster:
             return 0.0
 
         with pytest.raises(RuntimeError):
-            cluster_recording(recording, out, Scripted(fails_at_numbers), window=1)
+            cluster_recording(recording, out, ScriptedJudge(fails_at_numbers), window=1)
         assert not out.exists()
-        judge = Scripted(lambda q, a, b: 0.0)
+        judge = ScriptedJudge(lambda q, a, b: 0.0)
         report = cluster_recording(recording, out, judge, window=1)
         assert report.resumed == 1
         assert {question for question, _, _ in judge.asked} == {"6 + 6?"}
@@ -86,11 +86,11 @@ class TestCluster:
         out = tmp_path / "out.jsonl"
         with pytest.raises(ZeroDivisionError):
             cluster_recording(
-                recording, out, Scripted(lambda q, a, b: 0.0 if "Cap" in q else 1 / 0), window=1
+                recording, out, ScriptedJudge(lambda q, a, b: 0.0 if "Cap" in q else 1 / 0), window=1
             )
         journal = tmp_path / ".out.jsonl.clustering"
         journal.write_text(journal.read_text()[:-4])
-        assert cluster_recording(recording, out, Scripted(lambda q, a, b: 0.0)).resumed == 0
+        assert cluster_recording(recording, out, ScriptedJudge(lambda q, a, b: 0.0)).resumed == 0
 
     def test_not_onto_itself(self, recording: Path) -> None:
         with pytest.raises(InputError, match="the output is the input"):
@@ -158,7 +158,7 @@ class TestRealAnswers:
         path = shared_data / "recordings" / "Llama-2-7b-chat--svamp.jsonl.gz"
         with gzip.open(path, "rt") as file:
             rows = [json.loads(line) for line in file][1:61]
-        tasks = [Task(row["question"], [s["text"] for s in row["samples"]]) for row in rows]
+        tasks = [GroupingTask(row["question"], [s["text"] for s in row["samples"]]) for row in rows]
         agree = []
         for row, grouped in zip(rows, cluster_many(tasks, "numeric"), strict=True):
             theirs = np.array([sample["meaning"] for sample in row["samples"]])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semtropy.meaning import Cached, Exact, Task, cluster_many
+from semtropy.meaning import Cached, Exact, GroupingTask, cluster_many
 from semtropy.meaning.builtin import FOLDER, Builtin
 
 from .evaluate import adjusted_rand, aucs
@@ -130,7 +130,7 @@ def named(pairs: Sequence[Pair], seed: int = 3) -> list[Groups]:
 
 def agreement(rows: Sequence[Groups], judge: Any) -> float:
     """The mean adjusted Rand index of the judge's groups and the labels."""
-    tasks = [Task(question, texts) for question, texts, _ in rows]
+    tasks = [GroupingTask(question, texts) for question, texts, _ in rows]
     groups = [grouped.meanings for grouped in cluster_many(tasks, judge)]
     values = [adjusted_rand(made, labels) for made, (_, _, labels) in zip(groups, rows, strict=True)]
     return float(np.mean(values))

@@ -2,13 +2,13 @@
 
 from .cached import Cached
 from .exact import Exact, Normalised
-from .grouping import Grouped, Task, cluster, cluster_many
+from .grouping import Grouped, GroupingTask, cluster, cluster_many
 from .normal import normalise
 from .numeric import Numeric
 from .partition import MODES, Grouper, Tally
 from .quantity import Quantity, quantity
 from .registry import NAMES, load_judge
-from .scripted import Scripted
+from .scripted import ScriptedJudge
 
 __all__ = [
     "MODES",
@@ -17,12 +17,12 @@ __all__ = [
     "Exact",
     "Grouped",
     "Grouper",
+    "GroupingTask",
     "Normalised",
     "Numeric",
     "Quantity",
-    "Scripted",
+    "ScriptedJudge",
     "Tally",
-    "Task",
     "cluster",
     "cluster_many",
     "load_judge",

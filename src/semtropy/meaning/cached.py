@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from .store import Store, key_of
+from .store import JudgementStore, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,8 +27,8 @@ class Cached:
     `asked` counts the judgements handed in, `judged` those that reached the judge; the rest were hits.
     Judgements of different judges never mix in one file: the judge's `name` is part of the key.
 
-    >>> from .scripted import Scripted
-    >>> judge = Cached(Scripted({("a", "b"): 1.0}))
+    >>> from .scripted import ScriptedJudge
+    >>> judge = Cached(ScriptedJudge({("a", "b"): 1.0}))
     >>> judge.entails([("q", "a", "b"), ("q", "a", "b")]).tolist(), judge.asked, judge.judged, judge.hits
     ([1.0, 1.0], 2, 1, 1)
     """
@@ -43,7 +43,7 @@ class Cached:
         self.asked = self.judged = 0
         self._capacity = capacity
         self._memory: OrderedDict[bytes, tuple[float, ...]] = OrderedDict()
-        self._store = None if path is None else Store(path, rows=rows)
+        self._store = None if path is None else JudgementStore(path, rows=rows)
         self._lock = threading.RLock()
         if hasattr(judge, "relations"):
             self.relations = self._relations

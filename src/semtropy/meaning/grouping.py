@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from ..nouns import Floats, Judge, Token
 
-__all__ = ["Grouped", "Task", "ask", "cluster", "cluster_many"]
+__all__ = ["Grouped", "GroupingTask", "ask", "cluster", "cluster_many"]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class GroupingTask:
     """One question's answers to be grouped; `label` is handed back with the result."""
 
     question: str
@@ -57,12 +57,12 @@ def cluster(
     >>> cluster("What is 6 + 6?", ["12", "Twelve.", "13", "12.0"], "exact")
     [0, 0, 1, 0]
     """
-    [grouped] = cluster_many([Task(question, texts, tokens)], judge, mode=mode)
+    [grouped] = cluster_many([GroupingTask(question, texts, tokens)], judge, mode=mode)
     return grouped.meanings
 
 
 def cluster_many(
-    tasks: Iterable[Task], judge: Judge | str | None = None, *, mode: str = "strict", window: int = 64
+    tasks: Iterable[GroupingTask], judge: Judge | str | None = None, *, mode: str = "strict", window: int = 64
 ) -> Iterator[Grouped]:
     """Group the answers of many questions, `window` of them at a time, in the order of the tasks.
 
@@ -73,10 +73,10 @@ def cluster_many(
         raise InputError(f"window is {window}: at least one question at a time")
     judge = _loaded(judge)
     waiting = iter(tasks)
-    active: deque[_Run] = deque()
+    active: deque[_PendingGrouping] = deque()
     while True:
         while len(active) < window and (task := next(waiting, None)) is not None:
-            active.append(_Run(task, mode))
+            active.append(_PendingGrouping(task, mode))
         if not active:
             return
         asking = [run for run in active if run.wanted]
@@ -110,10 +110,10 @@ def _loaded(judge: Judge | str | None) -> Judge:
 
 
 @dataclass(slots=True)
-class _Run:
+class _PendingGrouping:
     """A task under way: the generator that groups it, and what it waits for."""
 
-    task: Task
+    task: GroupingTask
     mode: str
     wanted: list[Triple] = field(default_factory=list)
     result: Grouped | None = None
@@ -130,7 +130,7 @@ class _Run:
             self.wanted, self.result = [], stop.value
 
 
-def _group(task: Task, mode: str) -> Generator[list[Triple], Floats, Grouped]:
+def _group(task: GroupingTask, mode: str) -> Generator[list[Triple], Floats, Grouped]:
     grouper = Grouper(task.question, mode=mode)
     tokens = task.tokens or [None] * len(task.texts)
     meanings = []

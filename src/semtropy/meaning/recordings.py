@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..recording import open_recording, write_recording
-from .grouping import Task, cluster_many
+from .grouping import GroupingTask, cluster_many
 from .partition import MODES, Tally
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ..nouns import Judge
     from ..recording import Header, Row
 
-__all__ = ["Report", "cluster_recording"]
+__all__ = ["ClusterReport", "cluster_recording"]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ClusterReport:
     """What clustering a recording took.
 
     `questions` are all of the recording, of which `resumed` were done by a run before and `kept` had meanings; the
@@ -67,7 +67,7 @@ def cluster_recording(
     every: bool = False,
     window: int = 64,
     watch: Callable[[int], None] | None = None,
-) -> Report:
+) -> ClusterReport:
     """Write the recording `source` to `out` with a meaning for every sample.
 
     Questions whose samples all have one are kept as they are, unless `every`; a question with a meaning missing is
@@ -83,7 +83,7 @@ def cluster_recording(
         resumed, kept, made, total = len(journal.meanings), 0, 0, Tally()
         seen = [0]
 
-        def tasks() -> Iterator[Task]:
+        def tasks() -> Iterator[GroupingTask]:
             nonlocal kept
             for row in open_recording(source).rows:
                 seen[0] += 1
@@ -101,7 +101,7 @@ def cluster_recording(
         header, rows = _result(source, journal.meanings, name, mode)
         write_recording(out, header, rows)
         journal.finished()
-    return Report(
+    return ClusterReport(
         questions=seen[0],
         resumed=resumed,
         kept=kept,
@@ -112,9 +112,9 @@ def cluster_recording(
     )
 
 
-def _task(row: Row) -> Task:
+def _task(row: Row) -> GroupingTask:
     samples = row.samples
-    return Task(row.question, [s.text for s in samples], [s.tokens for s in samples], label=row.id)
+    return GroupingTask(row.question, [s.text for s in samples], [s.tokens for s in samples], label=row.id)
 
 
 def _result(

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from ..nouns import Floats
     from .partition import Triple
 
-__all__ = ["Scripted"]
+__all__ = ["ScriptedJudge"]
 
 
-class Scripted:
+class ScriptedJudge:
     """Answers from a table of pairs (a, b), or from a function of (question, a, b); keeps what it was asked.
 
     An answer entails itself. A pair missing from the table gets `default`; without one it is an error, so
     that a test cannot pass by accident.
 
-    >>> judge = Scripted({("Paris, France", "Paris"): 0.9}, default=0.0)
+    >>> judge = ScriptedJudge({("Paris, France", "Paris"): 0.9}, default=0.0)
     >>> judge.entails([("", "Paris, France", "Paris"), ("", "Paris", "Paris, France")]).tolist()
     [0.9, 0.0]
     >>> len(judge.asked)

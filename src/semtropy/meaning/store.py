@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .partition import Triple
 
-__all__ = ["Store", "key_of"]
+__all__ = ["JudgementStore", "key_of"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS judgements (
@@ -39,7 +39,7 @@ def key_of(judge: str, triple: Triple) -> bytes:
     return digest.digest()
 
 
-class Store:
+class JudgementStore:
     """Judgements by key. Writers wait for each other; the oldest rows go when there are more than `rows`."""
 
     def __init__(self, path: str | Path, *, rows: int = 2_000_000) -> None:
