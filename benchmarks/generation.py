@@ -21,11 +21,11 @@ import numpy as np
 from semtropy.nouns import Sample
 from semtropy.recording.store import Store
 from semtropy.recording.store_tools import export
-from semtropy.study.asking import Plan, seed_of
-from semtropy.study.datasets import load_dataset
-from semtropy.study.engines.local import LocalEngine
 from semtropy.study.generate import generate
-from semtropy.study.prompt import BriefPrompt
+from semtropy.study.generate.datasets import load_dataset
+from semtropy.study.generate.engines.local import LocalEngine
+from semtropy.study.generate.prompts import BriefPrompt
+from semtropy.study.generate.requests import GenerationPlan, seed_of
 
 QUESTIONS, SAMPLES = 1000, 100
 LIMIT_SECONDS, LIMIT_MEGABYTES = 2.0, 500.0
@@ -62,7 +62,7 @@ class Instant:
 def overhead(folder: Path) -> dict[str, float]:
     """Milliseconds a question, and as a share of a second of sampling."""
     dataset = load_dataset("facts", limit=100)
-    plan = Plan(BriefPrompt(dataset.examples), samples=SAMPLES)
+    plan = GenerationPlan(BriefPrompt(dataset.examples), samples=SAMPLES)
     began = time.perf_counter()
     generate(dataset, plan, LocalEngine(Instant), folder, model="instant")
     spent = time.perf_counter() - began

@@ -23,10 +23,10 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from semtropy.estimators.histogram import plug_in
-from semtropy.study.evaluate import Split, believed
-from semtropy.study.metrics import auroc, half_width, settle
-from semtropy.study.preparing import CONSTANT
-from semtropy.study.resampling import Plan
+from semtropy.study.evaluate import Split, estimate_recordings
+from semtropy.study.evaluate.metrics import auroc, half_width, round_scores
+from semtropy.study.evaluate.prepare import CONSTANT
+from semtropy.study.evaluate.resample import ResamplingPlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from semtropy.recording import Draws
-    from semtropy.study.preparing import Prepared
-    from semtropy.study.resampling import Scores
+    from semtropy.study.evaluate.prepare import PreparedRecording
+    from semtropy.study.evaluate.resample import Scores
 
 __all__ = ["Figure", "entropy_of_all", "figures", "main", "tables"]
 
@@ -74,13 +74,15 @@ def entropy_of_all(draws: Draws) -> float:
     return plug_in(counts.tolist()) + (len(counts) - 1) / (2 * len(draws))
 
 
-def figures(name: str, prepared: Prepared, scores: dict[str, Scores], budgets: Sequence[int]) -> list[Figure]:
+def figures(
+    name: str, prepared: PreparedRecording, scores: dict[str, Scores], budgets: Sequence[int]
+) -> list[Figure]:
     """Every figure of one recording; `scores` hold the beliefs at `budgets`."""
     wrong = np.array([bool(question.wrong) for question in prepared.test])
     truth = np.array([entropy_of_all(question.draws) for question in prepared.test])
     found = []
     for method in prepared.methods:
-        means = settle(scores[method].mean)
+        means = round_scores(scores[method].mean)
         for place, budget in enumerate(budgets):
             drawn = means[min(place, len(means) - 1)]
             areas = auroc(drawn, wrong)
@@ -121,7 +123,7 @@ def tables(found: Sequence[Figure], about: dict[str, str]) -> str:
     return "\n".join(blocks)
 
 
-def described(prepared: Prepared) -> str:
+def described(prepared: PreparedRecording) -> str:
     """A sentence on what the tables cannot show: how many questions, how many wrong, how many meanings."""
     tested = prepared.test
     meanings = [int(question.draws.meanings.max()) + 1 for question in tested]
@@ -146,10 +148,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     budgets = tuple(sorted(set(given.budgets)))
     found, about, notes = [], {}, []
     for path in given.recordings:  # one after the other: two may be of the same questions with other meanings
-        [(prepared, scores)] = believed(
+        [(prepared, scores)] = estimate_recordings(
             [path],
             estimators=given.estimators,
-            plan=Plan(budget=budgets[-1], draws=given.draws, steps=budgets),
+            plan=ResamplingPlan(budget=budgets[-1], draws=given.draws, steps=budgets),
             split=Split(folds=given.folds, shuffle=0),
             processes=given.processes,
         )

@@ -22,8 +22,8 @@ import numpy as np
 from semtropy.estimators import PaperPrior, load_estimator
 from semtropy.recording import Header, Row, read_recording, write_recording
 from semtropy.study.evaluate import ESTIMATORS, evaluate
-from semtropy.study.questions import Asked, in_order
-from semtropy.study.resampling import Plan, draw_order
+from semtropy.study.evaluate.questions import StudyQuestion, sorted_by_id
+from semtropy.study.evaluate.resample import ResamplingPlan, draw_order
 
 PROCESSES = min(2, len(os.sched_getaffinity(0)))
 QUESTIONS, SAMPLES, TRAIN = 1000, 100, 200
@@ -102,14 +102,14 @@ def sampler_cost(path: Path) -> Cost:
 
     Timed on evidence spread over questions, draws and budgets as in the paper, and scaled up.
     """
-    rows: list[Row] = in_order(read_recording(path))
+    rows: list[Row] = sorted_by_id(read_recording(path))
     prior = PaperPrior.fit(rows[:TRAIN])
     rng = np.random.default_rng(0)
     estimator = load_estimator("bayes-paper", prior=prior, method="importance", rng=rng)
     evidences = []
     for at in range(TIMED):
-        question = Asked.of(rows[TRAIN + (at * 7) % (QUESTIONS - TRAIN)])
-        path_along = list(question.draws.path(draw_order(question, Plan(), draw=at % 5)))
+        question = StudyQuestion.of(rows[TRAIN + (at * 7) % (QUESTIONS - TRAIN)])
+        path_along = list(question.draws.path(draw_order(question, ResamplingPlan(), draw=at % 5)))
         evidences.append(path_along[at % 10])
     once = costs(lambda: estimator.batch(evidences))
     scale = (FIXED + ADAPTIVE) / TIMED

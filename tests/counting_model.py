@@ -63,14 +63,16 @@ def main(folder: str, marks: str, seconds: str, questions: str, samples: str, p_
     """One session of a run, in a process of its own."""
     import functools
 
-    from semtropy.study.asking import Plan
-    from semtropy.study.datasets import load_dataset
-    from semtropy.study.engines import load_engine
     from semtropy.study.generate import generate
-    from semtropy.study.prompt import BriefPrompt
+    from semtropy.study.generate.datasets import load_dataset
+    from semtropy.study.generate.engines import load_engine
+    from semtropy.study.generate.prompts import BriefPrompt
+    from semtropy.study.generate.requests import GenerationPlan
 
     dataset = load_dataset("facts", limit=int(questions))
-    plan = Plan(BriefPrompt(dataset.examples), samples=int(samples), p_true=() if p_true == "yes" else None)
+    plan = GenerationPlan(
+        BriefPrompt(dataset.examples), samples=int(samples), p_true=() if p_true == "yes" else None
+    )
     engine = load_engine("local", functools.partial(Counting, marks, float(seconds)))
     print("began", flush=True)
     report = generate(dataset, plan, engine, folder, model="counting")

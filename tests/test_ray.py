@@ -14,11 +14,11 @@ import pytest
 
 from semtropy.recording.parts import row_lines
 from semtropy.recording.store_tools import verify
-from semtropy.study.asking import Plan
-from semtropy.study.datasets import load_dataset
-from semtropy.study.engines import load_engine
 from semtropy.study.generate import Progress, generate
-from semtropy.study.prompt import BriefPrompt
+from semtropy.study.generate.datasets import load_dataset
+from semtropy.study.generate.engines import load_engine
+from semtropy.study.generate.prompts import BriefPrompt
+from semtropy.study.generate.requests import GenerationPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def make_model() -> Any:
 
 def run(engine: str, folder: Path, watch: Any = None, **options: Any) -> Any:
     dataset = load_dataset("facts", limit=QUESTIONS)
-    plan = Plan(BriefPrompt(dataset.examples), samples=10, p_true=())
+    plan = GenerationPlan(BriefPrompt(dataset.examples), samples=10, p_true=())
     made = load_engine(engine, functools.partial(make_model), **options)
     return generate(dataset, plan, made, folder, model="counting", watch=watch)
 

@@ -21,8 +21,8 @@ from semtropy.errors import InputError, RecordingError
 from semtropy.estimators import NAMES
 from semtropy.recording import Header, Recording, Row, write_recording
 from semtropy.study.evaluate import ESTIMATORS, Split, evaluate
-from semtropy.study.questions import Asked, in_order, natural
-from semtropy.study.resampling import Plan, believe, draw_order
+from semtropy.study.evaluate.questions import StudyQuestion, natural_key, sorted_by_id
+from semtropy.study.evaluate.resample import ResamplingPlan, draw_order, estimate_draws
 
 CHEAP = ["histogram", "length"]
 
@@ -71,45 +71,45 @@ class Variance:
 
 
 def test_natural_order() -> None:
-    assert sorted(["q10", "q9", "b", "q", "10", "9"], key=natural) == ["9", "10", "b", "q", "q9", "q10"]
+    assert sorted(["q10", "q9", "b", "q", "10", "9"], key=natural_key) == ["9", "10", "b", "q", "q9", "q10"]
 
 
 @given(st.lists(st.text(max_size=6), max_size=8))
 def test_natural_order_is_total(ids: list[str]) -> None:
     turned = ids[::-1]
-    assert sorted(ids, key=natural) == sorted(turned, key=natural)
-    assert len({natural(each) for each in ids}) == len(set(ids))
+    assert sorted(ids, key=natural_key) == sorted(turned, key=natural_key)
+    assert len({natural_key(each) for each in ids}) == len(set(ids))
 
 
 def test_a_smaller_budget_is_a_prefix() -> None:
-    question = Asked.of(made(1).rows[0])
-    long, short = (draw_order(question, Plan(budget=budget, seed=3), 1) for budget in (10, 4))
+    question = StudyQuestion.of(made(1).rows[0])
+    long, short = (draw_order(question, ResamplingPlan(budget=budget, seed=3), 1) for budget in (10, 4))
     assert long[:4] == short
 
 
 def test_draws_differ_between_seeds_draws_and_questions() -> None:
-    first, second = (Asked.of(each) for each in made(2).rows)
+    first, second = (StudyQuestion.of(each) for each in made(2).rows)
     orders = [
-        draw_order(first, Plan(), 0),
-        draw_order(first, Plan(), 1),
-        draw_order(first, Plan(seed=1), 0),
-        draw_order(second, Plan(), 0),
+        draw_order(first, ResamplingPlan(), 0),
+        draw_order(first, ResamplingPlan(), 1),
+        draw_order(first, ResamplingPlan(seed=1), 0),
+        draw_order(second, ResamplingPlan(), 0),
     ]
     assert len(set(map(tuple, orders))) == 4
 
 
 def test_draws_reach_every_sample_with_repeats() -> None:
-    question = Asked.of(made(1).rows[0])
-    orders = [draw_order(question, Plan(), draw) for draw in range(60)]
+    question = StudyQuestion.of(made(1).rows[0])
+    orders = [draw_order(question, ResamplingPlan(), draw) for draw in range(60)]
     assert {pick for order in orders for pick in order} == set(range(20))  # the last one too
     assert any(len(set(order)) < len(order) for order in orders)
 
 
 def test_beliefs_are_those_of_the_evidence_gathered_one_by_one() -> None:
     rows = made(5).rows
-    plan = Plan(budget=4, draws=2)
-    asked = [Asked.of(each) for each in rows]
-    scores = believe(asked, {"stand-in": Variance()}, plan)["stand-in"]
+    plan = ResamplingPlan(budget=4, draws=2)
+    asked = [StudyQuestion.of(each) for each in rows]
+    scores = estimate_draws(asked, {"stand-in": Variance()}, plan)["stand-in"]
     assert scores.mean.shape == (4, 2, 5)
     for place, each in enumerate(rows):
         for draw in range(2):
@@ -124,9 +124,11 @@ def test_beliefs_are_those_of_the_evidence_gathered_one_by_one() -> None:
 
 
 def test_beliefs_at_some_steps_are_those_of_all() -> None:
-    asked = [Asked.of(each) for each in made(5).rows]
-    whole = believe(asked, {"stand-in": Variance()}, Plan(budget=5, draws=2))["stand-in"]
-    some = believe(asked, {"stand-in": Variance()}, Plan(budget=5, draws=2, steps=(2, 5)))["stand-in"]
+    asked = [StudyQuestion.of(each) for each in made(5).rows]
+    whole = estimate_draws(asked, {"stand-in": Variance()}, ResamplingPlan(budget=5, draws=2))["stand-in"]
+    some = estimate_draws(asked, {"stand-in": Variance()}, ResamplingPlan(budget=5, draws=2, steps=(2, 5)))[
+        "stand-in"
+    ]
     assert np.array_equal(some.mean, whole.mean[[1, 4]])
 
 
@@ -134,10 +136,10 @@ def test_shuffled_questions_are_split_by_chance_and_always_the_same() -> None:
     recording = made(30)
     turned = Recording(recording.header, tuple(reversed(recording.rows)))
     order, again, other = (
-        [row.id for row in Split(shuffle=seed).order(in_order(rows))]
+        [row.id for row in Split(shuffle=seed).order(sorted_by_id(rows))]
         for seed, rows in ((0, recording), (0, turned), (1, recording))
     )
-    plain = [row.id for row in Split().order(in_order(turned))]
+    plain = [row.id for row in Split().order(sorted_by_id(turned))]
     assert order == again
     assert sorted(order) == sorted(plain)
     assert len({tuple(order), tuple(other), tuple(plain)}) == 3
@@ -158,7 +160,9 @@ def test_samples_without_a_probability_are_counted_not_dropped() -> None:
 def test_equal_evidence_is_estimated_once() -> None:
     easy = {"id": "1", "question": "?", "samples": [{"text": "a", "logprob": -0.1, "meaning": 0}] * 30}
     estimator = Variance()
-    believe([Asked.of(Row(easy))], {"stand-in": estimator}, Plan(budget=10, draws=50))
+    estimate_draws(
+        [StudyQuestion.of(Row(easy))], {"stand-in": estimator}, ResamplingPlan(budget=10, draws=50)
+    )
     assert estimator.seen == [10]  # one a budget, not 500
 
 
@@ -258,7 +262,7 @@ def test_the_first_questions_train() -> None:
     results = evaluate([made()], train=20, estimators=CHEAP)
     assert results.tested[0].questions == 40
     recording = made()
-    tested = [not each["answer"]["correct"] for each in in_order(recording)[20:]]
+    tested = [not each["answer"]["correct"] for each in sorted_by_id(recording)[20:]]
     assert results.tested[0].wrong == sum(tested)
 
 

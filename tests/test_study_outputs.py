@@ -13,16 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semtropy.errors import MissingExtra
-from semtropy.study.adaptive import RULES, curve, grid, saving, stops, sweep
-from semtropy.study.figures import STYLES, draw_pair, saved
-from semtropy.study.measuring import Measures, measure
-from semtropy.study.metrics import auroc
-from semtropy.study.preparing import ESTIMATORS, Fold, Prepared
-from semtropy.study.questions import Asked
-from semtropy.study.report import write_study
-from semtropy.study.resampling import Plan, Scores
-from semtropy.study.results import Cell, Examined, Results
-from semtropy.study.tables import Entry, Table, auroc_table, study_tables, to_html, to_latex, to_markdown
+from semtropy.study.evaluate.adaptive import RULES, curve, grid, saving, stops, sweep
+from semtropy.study.evaluate.measure import MeasureOptions, measure
+from semtropy.study.evaluate.metrics import auroc
+from semtropy.study.evaluate.prepare import ESTIMATORS, Fold, PreparedRecording
+from semtropy.study.evaluate.questions import StudyQuestion
+from semtropy.study.evaluate.report import write_study
+from semtropy.study.evaluate.report.figures import STYLES, draw_recording, figure_bytes
+from semtropy.study.evaluate.report.tables import (
+    ReportTable,
+    TableEntry,
+    auroc_table,
+    study_tables,
+    to_html,
+    to_latex,
+    to_markdown,
+)
+from semtropy.study.evaluate.resample import ResamplingPlan, Scores
+from semtropy.study.evaluate.results import Cell, EvaluatedRecording, Results
 
 BUDGET, DRAWS, QUESTIONS = 10, 3, 40
 
@@ -48,12 +56,12 @@ def beliefs() -> tuple[np.ndarray, dict[str, Scores]]:
 @pytest.fixture(scope="module")
 def results(beliefs: tuple[np.ndarray, dict[str, Scores]]) -> Results:
     wrong, scores = beliefs
-    questions = tuple(Asked(str(at), bool(bad), None, 1, None, None) for at, bad in enumerate(wrong))  # type: ignore[arg-type]
-    prepared = Prepared(
+    questions = tuple(StudyQuestion(str(at), bool(bad), None, 1, None, None) for at, bad in enumerate(wrong))  # type: ignore[arg-type]
+    prepared = PreparedRecording(
         "model/1 & co", "d", 5, (Fold(questions, {}, 0.5),), ("bayes", "histogram", "length"), ("a note",)
     )
-    plan = Plan(budget=BUDGET, draws=DRAWS)
-    return measure((prepared, scores), Measures(budgets=tuple(range(1, 11)), plan=plan, bootstrap=100))
+    plan = ResamplingPlan(budget=BUDGET, draws=DRAWS)
+    return measure((prepared, scores), MeasureOptions(budgets=tuple(range(1, 11)), plan=plan, bootstrap=100))
 
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=4), min_size=1, max_size=5), st.floats(0, 1))
@@ -151,12 +159,12 @@ def tied(*areas: tuple[float, float]) -> Results:
     cells = tuple(
         Cell("m", "d", f"e{at}", 1, area, width, 0.5, 0.1) for at, (area, width) in enumerate(areas)
     )
-    return Results((Examined("m", "d", 9, 3, 2, 0.5),), cells, (), (), (), (), ())
+    return Results((EvaluatedRecording("m", "d", 9, 3, 2, 0.5),), cells, (), (), (), (), ())
 
 
 def test_bold_are_the_best_and_those_whose_bars_overlap_its_bar() -> None:
     rows = auroc_table(tied((0.617, 0.021), (0.610, 0.0), (0.590, 0.005), (0.590, 0.007)), 1).rows
-    assert [entry.bold for entry in rows[0] if isinstance(entry, Entry)] == [True, True, False, True]
+    assert [entry.bold for entry in rows[0] if isinstance(entry, TableEntry)] == [True, True, False, True]
 
 
 def test_tables_in_three_forms(results: Results) -> None:
@@ -172,7 +180,7 @@ def test_tables_in_three_forms(results: Results) -> None:
 
 
 def test_hostile_names_stay_text() -> None:
-    table = Table("t", "c", ("model",), (("<script>|\\_{}%",),))
+    table = ReportTable("t", "c", ("model",), (("<script>|\\_{}%",),))
     assert "<script>" not in to_html(table)
     assert "\\|" in to_markdown(table)
     assert r"\textbackslash{}\_\{\}\%" in to_latex(table)
@@ -191,11 +199,11 @@ def test_every_study_table_is_there(results: Results) -> None:
 
 
 def test_figure_shows_every_method(results: Results) -> None:
-    figure = draw_pair(results, "model/1 & co", "d")
+    figure = draw_recording(results, "model/1 & co", "d")
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert sorted(labels) == ["bayes (adaptive)", "histogram", "length"]
-    assert saved(figure, "pdf").startswith(b"%PDF")
-    assert saved(figure, "png") == saved(draw_pair(results, "model/1 & co", "d"), "png")
+    assert figure_bytes(figure, "pdf").startswith(b"%PDF")
+    assert figure_bytes(figure, "png") == figure_bytes(draw_recording(results, "model/1 & co", "d"), "png")
 
 
 def test_every_estimator_has_its_own_style() -> None:

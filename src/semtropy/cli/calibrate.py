@@ -11,7 +11,7 @@ from ..errors import MissingExtra
 if TYPE_CHECKING:
     import argparse
 
-    from ..study.calibrate import Fitted
+    from ..study.calibrate import FittedCalibration
 
 __all__ = ["register"]
 
@@ -72,19 +72,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _draw(fitted: Fitted, path: Path) -> None:
-    from ..study.figures import saved
-    from ..study.reliability import draw_reliability
+def _draw(fitted: FittedCalibration, path: Path) -> None:
+    from ..study.calibrate.reliability import draw_reliability
+    from ..study.evaluate.report.figures import figure_bytes
 
     try:
         figure = draw_reliability(fitted)
     except MissingExtra as error:
         print(f"semtropy: no reliability figure: {error}", file=sys.stderr)
         return
-    path.write_bytes(saved(figure, "pdf" if path.suffix == ".pdf" else "png"))
+    path.write_bytes(figure_bytes(figure, "pdf" if path.suffix == ".pdf" else "png"))
 
 
-def _summary(fitted: Fitted) -> str:
+def _summary(fitted: FittedCalibration) -> str:
     calibration = fitted.calibration
     kind = type(calibration.curve).__name__.lower()
     losses = ", ".join(f"{name} {loss:.4f}" for name, loss in fitted.losses.items())

@@ -25,12 +25,12 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line a set."""
-    from ..study.datasets import available
-    from ..study.recipes import RECIPES
+    from ..study.generate.datasets import available
+    from ..study.generate.named_sets import NAMED_SETS
 
     rows = [
         {"name": name, "questions": recipe.size, "about": recipe.about, "from": available(name)}
-        for name, recipe in RECIPES.items()
+        for name, recipe in NAMED_SETS.items()
     ]
     if arguments.json:
         print(json.dumps(rows, indent=1))

@@ -68,12 +68,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, write what was asked for, print the main tables."""
     from ..study.evaluate import evaluate
-    from ..study.report import summary, write_study
+    from ..study.evaluate.report import summary, write_study
 
     if arguments.out is not None:
-        from ..study.figures import blank
+        from ..study.evaluate.report.figures import blank_figure
 
-        blank()  # a missing matplotlib is told before the work, not after
+        blank_figure()  # a missing matplotlib is told before the work, not after
     results = evaluate(
         arguments.recordings,
         estimators=None if arguments.estimators is None else _names(arguments.estimators),

@@ -64,18 +64,18 @@ def register(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Generate; exit code 1 when questions failed and are left for the next run."""
     from ..models import load_model
-    from ..study.asking import Plan
-    from ..study.datasets import load_dataset
-    from ..study.engines import load_engine
     from ..study.generate import generate
-    from ..study.prompt import BriefPrompt
+    from ..study.generate.datasets import load_dataset
+    from ..study.generate.engines import load_engine
+    from ..study.generate.prompts import BriefPrompt
+    from ..study.generate.requests import GenerationPlan
     from .progress import watching
 
     if arguments.samples < 1:
         raise InputError(f"--samples is {arguments.samples}: at least 1")
     options = dict(map(_option, arguments.model_option))
     dataset = load_dataset(arguments.dataset, data=arguments.data, limit=arguments.limit, seed=arguments.seed)
-    plan = Plan(
+    plan = GenerationPlan(
         prompt=BriefPrompt(dataset.examples, arguments.with_context or dataset.with_context),
         samples=arguments.samples,
         temperature=arguments.temperature,

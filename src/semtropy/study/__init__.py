@@ -1,1 +1,1 @@
-"""Studies: generate, grade, evaluate, calibrate; tables, figures and reports of what was found."""
+"""Studies, as three programs: `generate` recordings, `evaluate` estimators on them, `calibrate` their scores."""

@@ -9,31 +9,31 @@ import numpy as np
 
 from .adaptive import RULES, curve, grid, saving
 from .bootstrap import interval, resampled_auroc
-from .fitting import cross_fitted
-from .metrics import accuracy_rejection_area, auroc, calibration_error, half_width, settle
-from .resampling import Plan, Scores, seed_words
-from .results import Cell, Comparison, Curve, Examined, Results, Saving, Trial
+from .metrics import accuracy_rejection_area, auroc, calibration_error, half_width, round_scores
+from .regression import cross_fitted
+from .resample import ResamplingPlan, Scores, seed_words
+from .results import AdaptiveCurve, AlphaTrial, Cell, Comparison, EvaluatedRecording, Results, Saving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .metrics import Bools, Floats
-    from .preparing import Prepared
+    from .prepare import PreparedRecording
 
-__all__ = ["YARDSTICK_SAMPLES", "Measures", "measure"]
+__all__ = ["BASELINE_SAMPLES", "MeasureOptions", "measure"]
 
 # Savings are told against `histogram` at this many samples.
-YARDSTICK_SAMPLES = 10
+BASELINE_SAMPLES = 10
 # The estimator that others are compared with unless told otherwise: the first of these that is there.
 REFERENCES = ("bayes", "bayes-paper", "histogram")
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class MeasureOptions:
     """What to measure: the budgets told, how samples were drawn, the comparisons."""
 
     budgets: tuple[int, ...]
-    plan: Plan
+    plan: ResamplingPlan
     against: str | None = None
     bootstrap: int = 1000
 
@@ -44,15 +44,17 @@ class _Pair:
     dataset: str
     wrong: Bools
     scores: Mapping[str, Scores]
-    measures: Measures
+    measures: MeasureOptions
 
     def at(self, name: str, budget: int) -> Floats:
         """The scores of one budget, (draws, questions); a constant's are the same at all."""
         means = self.scores[name].mean
-        return settle(means[min(budget, len(means)) - 1])
+        return round_scores(means[min(budget, len(means)) - 1])
 
 
-def measure(prepared_and_scores: tuple[Prepared, Mapping[str, Scores]], measures: Measures) -> Results:
+def measure(
+    prepared_and_scores: tuple[PreparedRecording, Mapping[str, Scores]], measures: MeasureOptions
+) -> Results:
     """Everything a study tells of one recording."""
     prepared, scores = prepared_and_scores
     wrong = np.array([bool(question.wrong) for question in prepared.test])
@@ -65,7 +67,7 @@ def measure(prepared_and_scores: tuple[Prepared, Mapping[str, Scores]], measures
     pair = _Pair(prepared.model, prepared.dataset, wrong, scores, measures)
     curves = _curves(pair, prepared.methods, thresholds)
     savings, more = _savings(pair, curves)
-    tested = Examined(
+    tested = EvaluatedRecording(
         prepared.model,
         prepared.dataset,
         wrong.size,
@@ -87,7 +89,7 @@ def measure(prepared_and_scores: tuple[Prepared, Mapping[str, Scores]], measures
 def _cells(pair: _Pair, methods: tuple[str, ...]) -> tuple[Cell, ...]:
     cells = []
     for name in methods:
-        means = settle(pair.scores[name].mean)
+        means = round_scores(pair.scores[name].mean)
         areas = auroc(means, pair.wrong)
         widths = half_width(areas)
         rejection = accuracy_rejection_area(means, pair.wrong).mean(axis=-1)
@@ -99,10 +101,10 @@ def _cells(pair: _Pair, methods: tuple[str, ...]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _curves(pair: _Pair, methods: tuple[str, ...], thresholds: Floats) -> tuple[Curve, ...]:
+def _curves(pair: _Pair, methods: tuple[str, ...], thresholds: Floats) -> tuple[AdaptiveCurve, ...]:
     points = grid(pair.measures.plan.budget)
     return tuple(
-        Curve(
+        AdaptiveCurve(
             pair.model,
             pair.dataset,
             name,
@@ -116,20 +118,20 @@ def _curves(pair: _Pair, methods: tuple[str, ...], thresholds: Floats) -> tuple[
     )
 
 
-def _savings(pair: _Pair, curves: tuple[Curve, ...]) -> tuple[tuple[Saving, ...], tuple[str, ...]]:
+def _savings(pair: _Pair, curves: tuple[AdaptiveCurve, ...]) -> tuple[tuple[Saving, ...], tuple[str, ...]]:
     if not curves:
         return (), ()
-    if pair.measures.plan.budget < YARDSTICK_SAMPLES:
-        line = f"no savings: they need budgets up to {YARDSTICK_SAMPLES}"
+    if pair.measures.plan.budget < BASELINE_SAMPLES:
+        line = f"no savings: they need budgets up to {BASELINE_SAMPLES}"
         return (), (f"{pair.model} on {pair.dataset}: {line}",)
-    target = float(auroc(pair.at("histogram", YARDSTICK_SAMPLES), pair.wrong).mean())
+    target = float(auroc(pair.at("histogram", BASELINE_SAMPLES), pair.wrong).mean())
     savings = tuple(
         Saving(
             pair.model,
             pair.dataset,
             each.estimator,
             each.rule,
-            saving(each.mean_budget, each.auroc, target, YARDSTICK_SAMPLES),
+            saving(each.mean_budget, each.auroc, target, BASELINE_SAMPLES),
         )
         for each in curves
     )
@@ -159,7 +161,7 @@ def _comparisons(pair: _Pair, methods: tuple[str, ...]) -> tuple[Comparison, ...
 
 
 def _all_budgets(pair: _Pair, name: str) -> Floats:
-    means = settle(pair.scores[name].mean)
+    means = round_scores(pair.scores[name].mean)
     return means if len(means) == 1 else means[[budget - 1 for budget in pair.measures.budgets]]
 
 
@@ -168,15 +170,15 @@ def _at(resamples: Floats, place: int) -> Floats:
     return one
 
 
-def _trials(pair: _Pair) -> tuple[Trial, ...]:
+def _trials(pair: _Pair) -> tuple[AlphaTrial, ...]:
     trials = []
     for name, scores in pair.scores.items():
         estimator, marker, alpha = name.partition("@")
         if marker:
-            areas = auroc(settle(scores.mean), pair.wrong)
+            areas = auroc(round_scores(scores.mean), pair.wrong)
             widths = half_width(areas)
             trials += [
-                Trial(pair.model, pair.dataset, estimator, float(alpha), budget, *map(float, at))
+                AlphaTrial(pair.model, pair.dataset, estimator, float(alpha), budget, *map(float, at))
                 for budget in pair.measures.budgets
                 for at in [(areas[budget - 1].mean(), widths[budget - 1])]
             ]

@@ -1,4 +1,4 @@
-"""Drives `asking` against a model: a batch of questions in lockstep, or one question awaitably.
+"""Drives `question_steps` against a model: a batch of questions in lockstep, or one question awaitably.
 
 Models answer `sample`. Those that can do more are asked for more, by name:
 
@@ -17,30 +17,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ModelError, SemtropyError
-from .asking import Asking, Draw, Grade, Group, Plan, Request, Weigh, asking, rehearsing
-from .grade import load_grader
+from ...errors import ModelError, SemtropyError
+from .graders import load_grader
+from .requests import (
+    DrawSamples,
+    GenerationPlan,
+    GradeAnswer,
+    GroupMeanings,
+    QuestionSteps,
+    Request,
+    WeighContinuation,
+    question_steps,
+    rehearsal_steps,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ..nouns import Model, Question, Sample
+    from ...nouns import Model, Question, Sample
 
-__all__ = ["Backend", "Failed", "Finished", "Outcome", "Task", "drive", "drive_async"]
+__all__ = ["Backend", "Failed", "Finished", "Outcome", "QuestionTask", "drive", "drive_async"]
 
 VOTES = 10  # draws that estimate P(True) where a model cannot weigh a continuation
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class QuestionTask:
     """One question to be answered for the recording, or rehearsed for P(True)."""
 
     question: Question
     index: int
     rehearsal: bool = False
 
-    def start(self, plan: Plan) -> Asking:
-        return rehearsing(self.question, plan) if self.rehearsal else asking(self.question, self.index, plan)
+    def start(self, plan: GenerationPlan) -> QuestionSteps:
+        return (
+            rehearsal_steps(self.question, plan)
+            if self.rehearsal
+            else question_steps(self.question, self.index, plan)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +79,12 @@ Outcome = Finished | Failed
 class Backend:
     """What answers requests: a model, a grader, a judge."""
 
-    def __init__(self, model: Model, plan: Plan) -> None:
+    def __init__(self, model: Model, plan: GenerationPlan) -> None:
         self.model = model
         self.grader = load_grader(plan.grader)
         self._judge: Any = None
         if plan.judge is not None:
-            from ..meaning import load_judge
+            from ...meaning import load_judge
 
             self._judge = load_judge(plan.judge)
 
@@ -89,17 +103,17 @@ class Backend:
 
     def _reply_alike(self, batch: Sequence[Any]) -> list[Any]:
         match batch[0]:
-            case Draw():
+            case DrawSamples():
                 return self._draw(batch)
-            case Weigh():
+            case WeighContinuation():
                 return self._weigh(batch)
-            case Grade():
+            case GradeAnswer():
                 return [self.grader(request.question, request.answer) for request in batch]
-            case Group():
+            case GroupMeanings():
                 return [self._group(request) for request in batch]
         raise TypeError(f"not a request: {batch[0]!r}")
 
-    def _draw(self, batch: Sequence[Draw]) -> list[list[Sample]]:
+    def _draw(self, batch: Sequence[DrawSamples]) -> list[list[Sample]]:
         first = batch[0]
         rngs = [np.random.default_rng(request.seed) for request in batch]
         many = getattr(self.model, "complete_many", None)
@@ -114,15 +128,15 @@ class Backend:
             ]
         return [_counted(samples, first.n, self.model) for samples in drawn]
 
-    def _weigh(self, batch: Sequence[Weigh]) -> list[float | None]:
+    def _weigh(self, batch: Sequence[WeighContinuation]) -> list[float | None]:
         weigh = getattr(self.model, "continuation_logprobs", None)
         if weigh is not None:
             return [math.exp(value) for value in weigh([(r.prompt, r.continuation) for r in batch])]
-        votes = [Draw(request.prompt, VOTES, 1.0, request.seed) for request in batch]
+        votes = [DrawSamples(request.prompt, VOTES, 1.0, request.seed) for request in batch]
         return [_vote(samples, r.continuation) for samples, r in zip(self._draw(votes), batch, strict=True)]
 
-    def _group(self, request: Group) -> list[int]:
-        from ..meaning import cluster
+    def _group(self, request: GroupMeanings) -> list[int]:
+        from ...meaning import cluster
 
         meanings: list[int] = cluster(request.question, list(request.texts), self._judge)
         return meanings
@@ -131,10 +145,10 @@ class Backend:
         """One result, awaited; what is not a model's work runs in a thread."""
         draw = getattr(self.model, "acomplete", None) or getattr(self.model, "asample", None)
         try:
-            if draw is None or isinstance(request, Grade | Group):
+            if draw is None or isinstance(request, GradeAnswer | GroupMeanings):
                 return (await asyncio.to_thread(self._reply_alike, [request]))[0]
-            if isinstance(request, Weigh):
-                vote = Draw(request.prompt, VOTES, 1.0, request.seed)
+            if isinstance(request, WeighContinuation):
+                vote = DrawSamples(request.prompt, VOTES, 1.0, request.seed)
                 return _vote(await self.areply(vote), request.continuation)
             rng = np.random.default_rng(request.seed)
             samples = await draw(request.prompt, request.n, temperature=request.temperature, rng=rng)
@@ -145,10 +159,10 @@ class Backend:
             raise _as_ours(error, self.model) from error
 
 
-def drive(tasks: Sequence[Task], plan: Plan, backend: Backend) -> list[Outcome]:
+def drive(tasks: Sequence[QuestionTask], plan: GenerationPlan, backend: Backend) -> list[Outcome]:
     """Answer a batch of questions, their like requests in one call."""
     outcomes: dict[int, Outcome] = {}
-    waiting: dict[int, tuple[Asking, Request]] = {}
+    waiting: dict[int, tuple[QuestionSteps, Request]] = {}
 
     def advance(place: int, step: Callable[[], Request]) -> Request | None:
         try:
@@ -176,7 +190,7 @@ def drive(tasks: Sequence[Task], plan: Plan, backend: Backend) -> list[Outcome]:
     return [outcomes[place] for place in range(len(tasks))]
 
 
-async def drive_async(task: Task, plan: Plan, backend: Backend) -> Outcome:
+async def drive_async(task: QuestionTask, plan: GenerationPlan, backend: Backend) -> Outcome:
     """Answer one question, awaiting the model."""
     steps = task.start(plan)
     try:
@@ -194,8 +208,8 @@ def _alike(requests: Sequence[Request]) -> Iterator[list[int]]:
     groups: dict[object, list[int]] = {}
     for place, request in enumerate(requests):
         key: object = type(request)
-        if isinstance(request, Draw):
-            key = (Draw, request.n, request.temperature)
+        if isinstance(request, DrawSamples):
+            key = (DrawSamples, request.n, request.temperature)
         groups.setdefault(key, []).append(place)
     yield from groups.values()
 

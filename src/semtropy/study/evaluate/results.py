@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     from .metrics import Floats
 
-__all__ = ["Cell", "Comparison", "Curve", "Examined", "Results", "Saving", "Trial"]
+__all__ = ["AdaptiveCurve", "AlphaTrial", "Cell", "Comparison", "EvaluatedRecording", "Results", "Saving"]
 
 # Six decimals tell everything there is to tell of an AUROC and keep files small.
 DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class EvaluatedRecording:
     """What was tested of one recording. `train` is None where folds trained each other."""
 
     model: str
@@ -44,7 +44,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class AdaptiveCurve:
     """AUROC against mean budget as a stopping rule is swept."""
 
     model: str
@@ -91,7 +91,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class AlphaTrial:
     """An estimator under another alpha."""
 
     model: str
@@ -107,12 +107,12 @@ class Trial:
 class Results:
     """Everything a study found; `notes` tell of methods dropped and recordings left out."""
 
-    tested: tuple[Examined, ...]
+    tested: tuple[EvaluatedRecording, ...]
     cells: tuple[Cell, ...]
-    curves: tuple[Curve, ...]
+    curves: tuple[AdaptiveCurve, ...]
     savings: tuple[Saving, ...]
     comparisons: tuple[Comparison, ...]
-    trials: tuple[Trial, ...]
+    trials: tuple[AlphaTrial, ...]
     notes: tuple[str, ...]
 
     @classmethod

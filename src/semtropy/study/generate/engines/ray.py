@@ -11,14 +11,14 @@ import logging
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, MissingExtra, ModelError
-from ...nouns import Question
-from ..driving import Backend, Failed, Finished, Outcome, Task, drive
+from ....errors import InputError, MissingExtra, ModelError
+from ....nouns import Question
+from ..driver import Backend, Failed, Finished, Outcome, QuestionTask, drive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..asking import Plan
+    from ..requests import GenerationPlan
     from . import MakeModel
 
 __all__ = ["RayEngine"]
@@ -47,7 +47,7 @@ class RayEngine:
         self._make_model, self._batch, self._workers = make_model, batch, workers
         self._cpus, self._gpus, self._address = cpus, gpus, address
 
-    def run(self, tasks: Sequence[Task], plan: Plan) -> Iterator[Outcome]:
+    def run(self, tasks: Sequence[QuestionTask], plan: GenerationPlan) -> Iterator[Outcome]:
         """The outcomes as they come back, each question once."""
         if not tasks:
             return
@@ -66,7 +66,9 @@ class RayEngine:
                 "What was finished is safe: run the same command again to go on"
             ) from error
 
-    def _stream(self, ray: Any, tasks: Sequence[Task], plan: Plan) -> Iterator[dict[str, Any]]:
+    def _stream(
+        self, ray: Any, tasks: Sequence[QuestionTask], plan: GenerationPlan
+    ) -> Iterator[dict[str, Any]]:
         import ray.data as data
 
         context = data.DataContext.get_current()
@@ -92,7 +94,7 @@ class RayEngine:
 class _Worker:
     """One actor: makes the model where it runs, then answers batches."""
 
-    def __init__(self, make_model: MakeModel, plan: Plan) -> None:
+    def __init__(self, make_model: MakeModel, plan: GenerationPlan) -> None:
         self._plan = plan
         self._backend = Backend(make_model(), plan)
 
@@ -109,14 +111,14 @@ def _ray() -> Any:
     return ray
 
 
-def _pack(task: Task) -> str:
+def _pack(task: QuestionTask) -> str:
     return json.dumps(asdict(task))
 
 
-def _unpack_task(text: str) -> Task:
+def _unpack_task(text: str) -> QuestionTask:
     fields = json.loads(text)
     question = fields.pop("question")
-    return Task(Question(**{**question, "references": tuple(question["references"])}), **fields)
+    return QuestionTask(Question(**{**question, "references": tuple(question["references"])}), **fields)
 
 
 def _pack_outcome(outcome: Outcome) -> str:

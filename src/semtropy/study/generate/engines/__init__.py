@@ -1,4 +1,4 @@
-"""Engines say where questions are answered; what is done to one is for `semtropy.study.asking` to say."""
+"""Engines say where questions are answered; what is done to one is for `semtropy.study.question_steps` to say."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import InputError
-from ...nouns import Model
+from ....errors import InputError
+from ....nouns import Model
 
 if TYPE_CHECKING:
-    from ..asking import Plan
-    from ..driving import Outcome, Task
+    from ..driver import Outcome, QuestionTask
+    from ..requests import GenerationPlan
 
 __all__ = ["ENGINES", "Engine", "MakeModel", "load_engine"]
 
@@ -24,7 +24,7 @@ ENGINES = tuple(_REGISTRY)
 class Engine(Protocol):
     """Outcomes of tasks, in whatever order they come; stopping the iteration stops the work."""
 
-    def run(self, tasks: Sequence[Task], plan: Plan) -> Iterator[Outcome]: ...
+    def run(self, tasks: Sequence[QuestionTask], plan: GenerationPlan) -> Iterator[Outcome]: ...
 
 
 def load_engine(name: str, make_model: MakeModel, **options: Any) -> Engine:

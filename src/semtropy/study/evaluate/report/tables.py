@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from .results import Cell, Results
+    from ..results import Cell, Results
 
-__all__ = ["Entry", "Table", "auroc_table", "study_tables", "to_html", "to_latex", "to_markdown"]
+__all__ = ["ReportTable", "TableEntry", "auroc_table", "study_tables", "to_html", "to_latex", "to_markdown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TableEntry:
     """A value with its half width, bold when it is the best or tied with it."""
 
     value: float
@@ -32,16 +32,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """Rows under columns; an entry is a number, a piece of text, or None where there is nothing to tell."""
 
     title: str
     caption: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Entry | str | None, ...], ...]
+    rows: tuple[tuple[TableEntry | str | None, ...], ...]
 
 
-def auroc_table(results: Results, budget: int) -> Table:
+def auroc_table(results: Results, budget: int) -> ReportTable:
     """AUROC at one fixed budget, a row a recording, the best and its ties in bold.
 
     As in the paper a tie is an estimator whose bar overlaps the bar of the best.
@@ -51,11 +51,11 @@ def auroc_table(results: Results, budget: int) -> Table:
         [budget],
         f"AUROC, N = {budget}",
         "Mean and 1.96 standard errors over the draws. Bold: the best, and those whose bars overlap its bar.",
-        lambda cells: [Entry(cell.auroc, cell.half_width, bold) for cell, bold in _with_ties(cells)],
+        lambda cells: [TableEntry(cell.auroc, cell.half_width, bold) for cell, bold in _with_ties(cells)],
     )
 
 
-def study_tables(results: Results) -> list[Table]:
+def study_tables(results: Results) -> list[ReportTable]:
     """Every table of a study, in reading order."""
     last = results.budgets[-1]
     tables = [auroc_table(results, budget) for budget in results.budgets]
@@ -66,7 +66,7 @@ def study_tables(results: Results) -> list[Table]:
             f"AURAC, N = {last}",
             "Area under the accuracy-rejection curve; higher is better.",
             lambda cells: [
-                Entry(cell.aurac, None, cell.aurac == max(c.aurac for c in cells)) for cell in cells
+                TableEntry(cell.aurac, None, cell.aurac == max(c.aurac for c in cells)) for cell in cells
             ],
         ),
         _by_estimator(
@@ -74,7 +74,9 @@ def study_tables(results: Results) -> list[Table]:
             [last],
             f"Calibration error, N = {last}",
             "Expected calibration error of a logistic curve fitted on other questions; lower is better.",
-            lambda cells: [Entry(cell.ece, None, cell.ece == min(c.ece for c in cells)) for cell in cells],
+            lambda cells: [
+                TableEntry(cell.ece, None, cell.ece == min(c.ece for c in cells)) for cell in cells
+            ],
         ),
     ]
     return [
@@ -89,10 +91,10 @@ def _by_estimator(
     budgets: Sequence[int],
     title: str,
     caption: str,
-    entries: Callable[[list[Cell]], list[Entry]],
-) -> Table:
+    entries: Callable[[list[Cell]], list[TableEntry]],
+) -> ReportTable:
     names = results.estimators
-    rows: list[tuple[Entry | str | None, ...]] = []
+    rows: list[tuple[TableEntry | str | None, ...]] = []
     for model, dataset in results.pairs:
         for budget in budgets:
             cells = [
@@ -102,7 +104,7 @@ def _by_estimator(
             ]
             told = dict(zip([cell.estimator for cell in cells], entries(cells), strict=True))
             rows.append((model, dataset, *(told.get(name) for name in names)))
-    return Table(title, caption, ("model", "dataset", *names), tuple(rows))
+    return ReportTable(title, caption, ("model", "dataset", *names), tuple(rows))
 
 
 def _with_ties(cells: Sequence[Cell]) -> Iterable[tuple[Cell, bool]]:
@@ -110,14 +112,14 @@ def _with_ties(cells: Sequence[Cell]) -> Iterable[tuple[Cell, bool]]:
     return [(cell, cell.auroc + cell.half_width >= best.auroc - best.half_width) for cell in cells]
 
 
-def _savings(results: Results) -> list[Table]:
+def _savings(results: Results) -> list[ReportTable]:
     columns = tuple(dict.fromkeys((each.estimator, each.rule) for each in results.savings))
-    rows: list[tuple[Entry | str | None, ...]] = []
+    rows: list[tuple[TableEntry | str | None, ...]] = []
     for model, dataset in results.pairs:
         told = {
             (each.estimator, each.rule): "not reached"
             if each.fraction is None
-            else Entry(each.fraction, decimals=2)
+            else TableEntry(each.fraction, decimals=2)
             for each in results.savings
             if (each.model, each.dataset) == (model, dataset)
         }
@@ -126,17 +128,17 @@ def _savings(results: Results) -> list[Table]:
     caption = (
         "Mean adaptive budget that reaches the AUROC of histogram at 10 samples, over 10, by stopping rule."
     )
-    return [Table("Share of samples needed", caption, heads, tuple(rows) if columns else ())]
+    return [ReportTable("Share of samples needed", caption, heads, tuple(rows) if columns else ())]
 
 
-def _comparisons(results: Results) -> list[Table]:
+def _comparisons(results: Results) -> list[ReportTable]:
     rows = tuple(
         (
             each.model,
             each.dataset,
             f"{each.estimator} − {each.against}",
             str(each.budget),
-            Entry(each.difference),
+            TableEntry(each.difference),
             f"{each.low:+.3f} to {each.high:+.3f}",
         )
         for each in results.comparisons
@@ -146,23 +148,23 @@ def _comparisons(results: Results) -> list[Table]:
     caption = (
         "Paired bootstrap over the questions, the same draws on both sides: without 0 it is a difference."
     )
-    return [Table("Comparisons", caption, columns, rows)]
+    return [ReportTable("Comparisons", caption, columns, rows)]
 
 
-def _trials(results: Results) -> list[Table]:
+def _trials(results: Results) -> list[ReportTable]:
     alphas = sorted({each.alpha for each in results.trials})
     rows = []
     for model, dataset in results.pairs:
         for budget in _shown(results.budgets):
             told = {
-                each.alpha: Entry(each.auroc, each.half_width)
+                each.alpha: TableEntry(each.auroc, each.half_width)
                 for each in results.trials
                 if (each.model, each.dataset, each.budget) == (model, dataset, budget)
             }
             if told:
                 rows.append((model, dataset, str(budget), *(told.get(alpha) for alpha in alphas)))
     columns = ("model", "dataset", "N", *(f"alpha = {alpha:g}" for alpha in alphas))
-    return [Table("Sensitivity to alpha", "AUROC of bayes-paper.", columns, tuple(rows))]
+    return [ReportTable("Sensitivity to alpha", "AUROC of bayes-paper.", columns, tuple(rows))]
 
 
 def _shown(budgets: Sequence[int]) -> list[int]:
@@ -170,7 +172,7 @@ def _shown(budgets: Sequence[int]) -> list[int]:
     return [budget for budget in budgets if budget in (2, 5, budgets[-1])]
 
 
-def to_markdown(table: Table) -> str:
+def to_markdown(table: ReportTable) -> str:
     """A table in Markdown, its title as a heading."""
     texts = [[_markdown(entry) for entry in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
@@ -181,14 +183,14 @@ def to_markdown(table: Table) -> str:
     return f"### {table.title}\n\n{table.caption}\n\n" + "\n".join(lines) + "\n"
 
 
-def _markdown(entry: Entry | str | None) -> str:
-    if isinstance(entry, Entry):
+def _markdown(entry: TableEntry | str | None) -> str:
+    if isinstance(entry, TableEntry):
         text = entry.text("±")
         return f"**{text}**" if entry.bold else text
     return "–" if entry is None else entry.replace("|", "\\|")
 
 
-def to_latex(table: Table) -> str:
+def to_latex(table: ReportTable) -> str:
     """A table for LaTeX, without packages."""
     heads = " & ".join(_latex(column) for column in table.columns)
     lines = [" & ".join(_latex(entry) for entry in row) + r" \\" for row in table.rows]
@@ -220,14 +222,14 @@ _LATEX = {
 }
 
 
-def _latex(entry: Entry | str | None) -> str:
-    if isinstance(entry, Entry):
+def _latex(entry: TableEntry | str | None) -> str:
+    if isinstance(entry, TableEntry):
         text = entry.text(r"\pm")
         return rf"$\mathbf{{{text}}}$" if entry.bold else f"${text}$"
     return "--" if entry is None else "".join(_LATEX.get(mark, mark) for mark in entry)
 
 
-def to_html(table: Table) -> str:
+def to_html(table: ReportTable) -> str:
     """A table as HTML, its title as a heading."""
     heads = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
     rows = "\n".join(
@@ -239,8 +241,8 @@ def to_html(table: Table) -> str:
     )
 
 
-def _html(entry: Entry | str | None) -> str:
-    if isinstance(entry, Entry):
+def _html(entry: TableEntry | str | None) -> str:
+    if isinstance(entry, TableEntry):
         text = html.escape(entry.text("±"))
         return f"<strong>{text}</strong>" if entry.bold else text
     return "–" if entry is None else html.escape(entry)

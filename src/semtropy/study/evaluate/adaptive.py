@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from .metrics import auroc, half_width, settle
+from .metrics import auroc, half_width, round_scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .metrics import Bools, Floats
-    from .resampling import Scores
+    from .resample import Scores
 
 __all__ = ["RULES", "Statistic", "curve", "grid", "saving", "stops", "sweep"]
 
@@ -86,7 +86,7 @@ def curve(scores: Scores, wrong: Bools, rule: Statistic, threshold: Floats) -> t
     """AUROC on the grid of mean budgets, averaged over the draws, and its half width."""
     assert scores.variance is not None, "a method without a variance has no adaptive curve"
     points = grid(len(scores.mean))
-    mean, statistic = settle(scores.mean), settle(rule(scores.mean, scores.variance, threshold))
+    mean, statistic = round_scores(scores.mean), round_scores(rule(scores.mean, scores.variance, threshold))
     lines = [
         np.interp(points, *sweep(mean[:, draw], statistic[:, draw], wrong)) for draw in range(mean.shape[1])
     ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
+from ...errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-__all__ = ["accuracy_rejection_area", "auroc", "calibration_error", "half_width", "settle"]
+__all__ = ["accuracy_rejection_area", "auroc", "calibration_error", "half_width", "round_scores"]
 
 # Two orders of the same counts give means that differ in the last bits; those are ties, not an order.
 DECIMALS = 10
 
 
-def settle(scores: ArrayLike) -> Floats:
+def round_scores(scores: ArrayLike) -> Floats:
     """Round away the last bits, so that equal evidence gathered in another order ties.
 
-    >>> float(settle(0.1 + 0.2) - settle(0.3))
+    >>> float(round_scores(0.1 + 0.2) - round_scores(0.3))
     0.0
     """
     return np.round(np.asarray(scores, dtype=float), DECIMALS)

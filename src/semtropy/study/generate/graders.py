@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
-from .prompt import one_line
+from ...errors import InputError
+from .prompts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..nouns import Grader, Model, Question
+    from ...nouns import Grader, Model, Question
 
 __all__ = ["GRADERS", "ModelGrader", "exact", "f1", "load_grader", "numeric", "token_f1"]
 
@@ -118,7 +118,7 @@ def load_grader(name: str) -> Grader:
     True
     """
     if name.startswith("model:"):
-        from ..models import load_model
+        from ...models import load_model
 
         return ModelGrader(load_model(name.removeprefix("model:")))
     if name not in GRADERS:

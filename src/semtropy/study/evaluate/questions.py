@@ -1,4 +1,4 @@
-"""A recording boiled down to what a study needs of each question, in the natural order of ids.
+"""A recording boiled down to what a study needs of each question, in the natural_key order of ids.
 
 Texts are dropped once their identities are numbered, so that a thousand questions of a hundred samples
 weigh a few megabytes and travel cheaply between processes.
@@ -11,18 +11,18 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import RecordingError
+from ...errors import RecordingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..recording import Draws, Row
+    from ...recording import Draws, Row
 
-__all__ = ["Asked", "in_order", "natural"]
+__all__ = ["StudyQuestion", "natural_key", "sorted_by_id"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Asked:
+class StudyQuestion:
     """One question: its samples as arrays, if its answer is wrong (None: ungraded), what baselines need."""
 
     id: str
@@ -33,7 +33,7 @@ class Asked:
     p_true: float | None
 
     @classmethod
-    def of(cls, row: Row) -> Asked:
+    def of(cls, row: Row) -> StudyQuestion:
         """What a study needs of a recording's row."""
         answer = row.answer
         return cls(
@@ -51,19 +51,19 @@ class Asked:
         return bool((self.draws.sequences >= 0).any())
 
 
-def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     """A sorting key that puts "q10" after "q9".
 
-    >>> sorted(["q10", "q9", "2"], key=natural)
+    >>> sorted(["q10", "q9", "2"], key=natural_key)
     ['2', 'q9', 'q10']
     """
     parts = re.split(r"([0-9]+)", text)
     return tuple((0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part)
 
 
-def in_order(rows: Iterable[Row], *, path: str | None = None) -> list[Row]:
-    """The rows in the natural order of their ids, whatever order they came in."""
-    ordered = sorted(rows, key=lambda row: natural(row.id))
+def sorted_by_id(rows: Iterable[Row], *, path: str | None = None) -> list[Row]:
+    """The rows in the natural_key order of their ids, whatever order they came in."""
+    ordered = sorted(rows, key=lambda row: natural_key(row.id))
     if not ordered:
         raise RecordingError("the recording holds no questions", path=path)
     for one, other in itertools.pairwise(ordered):

@@ -18,14 +18,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import InputError
-from ..estimators import NAMES
-from .measuring import Measures, measure
-from .preparing import CONSTANT, ESTIMATORS, Fold, Prepared, Source, Split, constant_scores, prepare
-from .resampling import Plan, Scores, believe
+from ...errors import InputError
+from ...estimators import NAMES
+from .measure import MeasureOptions, measure
+from .prepare import (
+    CONSTANT,
+    ESTIMATORS,
+    Fold,
+    PreparedRecording,
+    RecordingSource,
+    Split,
+    constant_scores,
+    prepare,
+)
+from .resample import ResamplingPlan, Scores, estimate_draws
 from .results import Results
 
-__all__ = ["ESTIMATORS", "Results", "Split", "believed", "evaluate"]
+__all__ = ["ESTIMATORS", "Results", "Split", "estimate_recordings", "evaluate"]
 
 # Small enough that sixteen cores share one recording, large enough that an estimator's batch is one.
 BLOCK_QUESTIONS = 25
@@ -33,11 +42,11 @@ BLOCK_QUESTIONS = 25
 A = TypeVar("A")
 B = TypeVar("B")
 # Hears the step, how many of its pieces are done, and how many there are.
-Tell = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 
 
 def evaluate(
-    recordings: Sequence[Source],
+    recordings: Sequence[RecordingSource],
     *,
     estimators: Sequence[str] | None = None,
     budgets: Sequence[int] = tuple(range(1, 11)),
@@ -50,12 +59,12 @@ def evaluate(
     against: str | None = None,
     bootstrap: int = 1000,
     processes: int = 1,
-    tell: Tell | None = None,
+    tell: ProgressCallback | None = None,
 ) -> Results:
     """AUROC of every estimator at every budget, adaptive curves, and what goes with them.
 
     `seeds` is how many times samples are drawn, all of them from `seed`. The first `train` questions in
-    the natural order of their ids train the priors and the rest test; `folds` trains and tests across
+    the natural_key order of their ids train the priors and the rest test; `folds` trains and tests across
     folds instead; `shuffle` orders the questions by chance first, from `seed`. `alphas` are tried on
     `bayes-paper`. `against` is the estimator all others are compared with by a paired bootstrap of
     `bootstrap` resamples (0 for none). Nothing depends on `processes` but the time; with more than one,
@@ -69,8 +78,8 @@ def evaluate(
         raise InputError(f"--seeds is {seeds}: samples are drawn at least once")
     if not recordings:
         raise InputError("no recording was given")
-    plan = Plan(budget=wanted[-1], draws=seeds, seed=seed)
-    measures = Measures(budgets=wanted, plan=plan, against=against, bootstrap=bootstrap)
+    plan = ResamplingPlan(budget=wanted[-1], draws=seeds, seed=seed)
+    measures = MeasureOptions(budgets=wanted, plan=plan, against=against, bootstrap=bootstrap)
     split = Split(train, folds, seed if shuffle else None)
     with _runner(processes, tell) as run:
         pairs = _believed(recordings, names, plan, split, tuple(alphas), run)
@@ -80,18 +89,18 @@ def evaluate(
     return results
 
 
-def believed(
-    recordings: Sequence[Source],
+def estimate_recordings(
+    recordings: Sequence[RecordingSource],
     *,
     estimators: Sequence[str] | None = None,
-    plan: Plan | None = None,
+    plan: ResamplingPlan | None = None,
     split: Split | None = None,
     processes: int = 1,
-    tell: Tell | None = None,
-) -> list[tuple[Prepared, dict[str, Scores]]]:
+    tell: ProgressCallback | None = None,
+) -> list[tuple[PreparedRecording, dict[str, Scores]]]:
     """The beliefs that a study is measured on, for measures of one's own: a pair a recording."""
     with _runner(processes, tell) as run:
-        return _believed(recordings, _known(estimators), plan or Plan(), split or Split(), (), run)
+        return _believed(recordings, _known(estimators), plan or ResamplingPlan(), split or Split(), (), run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,7 @@ class _Runner:
     """A map over independent pieces, here or in other processes, that keeps their order and tells how far it is."""
 
     mapper: Callable[..., Iterable[Any]]
-    tell: Tell | None
+    tell: ProgressCallback | None
 
     def __call__(self, step: str, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
         for done, result in enumerate(self.mapper(function, items), start=1):
@@ -109,7 +118,7 @@ class _Runner:
 
 
 @contextmanager
-def _runner(processes: int, tell: Tell | None) -> Iterator[_Runner]:
+def _runner(processes: int, tell: ProgressCallback | None) -> Iterator[_Runner]:
     if processes <= 1:
         yield _Runner(map, tell)
         return
@@ -118,17 +127,17 @@ def _runner(processes: int, tell: Tell | None) -> Iterator[_Runner]:
 
 
 def _believed(
-    recordings: Sequence[Source],
+    recordings: Sequence[RecordingSource],
     methods: Sequence[str],
-    plan: Plan,
+    plan: ResamplingPlan,
     split: Split,
     alphas: tuple[float, ...],
     run: _Runner,
-) -> list[tuple[Prepared, dict[str, Scores]]]:
+) -> list[tuple[PreparedRecording, dict[str, Scores]]]:
     pieces = [(source, piece) for source in recordings for piece in range(split.pieces)]
     first = partial(_prepare, methods=methods, split=split, alphas=alphas)
     fitted = run("fitting", first, pieces)
-    prepared = [Prepared.join(list(islice(fitted, split.pieces))) for _ in recordings]
+    prepared = [PreparedRecording.join(list(islice(fitted, split.pieces))) for _ in recordings]
     _tell_apart(prepared)
     blocks = [block for each in prepared for fold in each.folds for block in _blocks(fold)]
     done = run("estimating", partial(_believe, plan=plan), blocks)
@@ -140,8 +149,8 @@ def _believed(
 
 
 def _prepare(
-    piece: tuple[Source, int], methods: Sequence[str], split: Split, alphas: tuple[float, ...]
-) -> Prepared:
+    piece: tuple[RecordingSource, int], methods: Sequence[str], split: Split, alphas: tuple[float, ...]
+) -> PreparedRecording:
     return prepare(piece[0], methods, split=split, piece=piece[1], alphas=alphas)
 
 
@@ -153,11 +162,11 @@ def _blocks(fold: Fold) -> list[Fold]:
     ]
 
 
-def _believe(block: Fold, plan: Plan) -> dict[str, Scores]:
-    return believe(block.test, {name: spec.load() for name, spec in block.specs.items()}, plan)
+def _believe(block: Fold, plan: ResamplingPlan) -> dict[str, Scores]:
+    return estimate_draws(block.test, {name: spec.load() for name, spec in block.specs.items()}, plan)
 
 
-def _joined(prepared: Prepared, parts: Sequence[dict[str, Scores]]) -> dict[str, Scores]:
+def _joined(prepared: PreparedRecording, parts: Sequence[dict[str, Scores]]) -> dict[str, Scores]:
     scores = {name: Scores.join([part[name] for part in parts]) for name in parts[0]}
     for name in prepared.methods:
         if name in CONSTANT:
@@ -182,7 +191,7 @@ def _budgets(budgets: Sequence[int]) -> tuple[int, ...]:
     return wanted
 
 
-def _tell_apart(prepared: Sequence[Prepared]) -> None:
+def _tell_apart(prepared: Sequence[PreparedRecording]) -> None:
     seen = set()
     for each in prepared:
         pair = (each.model, each.dataset)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ....errors import MissingExtra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .results import Cell, Results
+    from ..results import Cell, Results
 
-__all__ = ["blank", "draw_pair", "saved"]
+__all__ = ["blank_figure", "draw_recording", "figure_bytes"]
 
 # Okabe and Ito's colours, told apart with every kind of colour vision; shapes repeat the distinction in grey.
 STYLES: dict[str, tuple[str, str]] = {
@@ -41,7 +41,7 @@ SETTINGS: dict[Any, Any] = {
 }
 
 
-def blank(width: float = 6.0, height: float = 3.5) -> tuple[Figure, Axes]:
+def blank_figure(width: float = 6.0, height: float = 3.5) -> tuple[Figure, Axes]:
     """An empty figure in the house style, outside any global state."""
     try:
         from matplotlib import rc_context
@@ -55,9 +55,9 @@ def blank(width: float = 6.0, height: float = 3.5) -> tuple[Figure, Axes]:
         return figure, figure.add_subplot()
 
 
-def draw_pair(results: Results, model: str, dataset: str) -> Figure:
+def draw_recording(results: Results, model: str, dataset: str) -> Figure:
     """The figure of one model on one dataset."""
-    figure, axes = blank()
+    figure, axes = blank_figure()
     cells = [cell for cell in results.cells if (cell.model, cell.dataset) == (model, dataset)]
     curves = {
         curve.estimator: curve
@@ -124,7 +124,7 @@ def _draw_fixed(axes: Axes, cells: list[Cell]) -> None:
         )
 
 
-def saved(figure: Figure, kind: str) -> bytes:
+def figure_bytes(figure: Figure, kind: str) -> bytes:
     """The figure as the bytes of a `pdf` or `png` file, the same every time."""
     from matplotlib import rc_context
 

@@ -16,15 +16,15 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..nouns import Estimator, Evidence
+    from ...nouns import Estimator, Evidence
     from .metrics import Floats
-    from .questions import Asked
+    from .questions import StudyQuestion
 
-__all__ = ["Plan", "Scores", "believe", "draw_order", "seed_words"]
+__all__ = ["ResamplingPlan", "Scores", "draw_order", "estimate_draws", "seed_words"]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ResamplingPlan:
     """How samples are drawn: `draws` orders of `budget` samples a question, from one `seed`.
 
     Beliefs are held at every step of an order, or only at the `steps` given.
@@ -68,14 +68,16 @@ def seed_words(*parts: object) -> list[int]:
     return [int.from_bytes(digest[at : at + 4], "little") for at in range(0, 32, 4)]
 
 
-def draw_order(question: Asked, plan: Plan, draw: int) -> list[int]:
+def draw_order(question: StudyQuestion, plan: ResamplingPlan, draw: int) -> list[int]:
     """Which of the question's samples are drawn, first to last; that of a smaller budget is a prefix."""
     rng = np.random.default_rng(seed_words("draw", plan.seed, draw, question.id))
     picks: list[int] = rng.integers(0, len(question.draws), size=plan.budget, dtype=np.int64).tolist()
     return picks
 
 
-def believe(questions: Sequence[Asked], estimators: Mapping[str, Estimator], plan: Plan) -> dict[str, Scores]:
+def estimate_draws(
+    questions: Sequence[StudyQuestion], estimators: Mapping[str, Estimator], plan: ResamplingPlan
+) -> dict[str, Scores]:
     """The belief of every estimator at every budget, draw and question.
 
     Equal evidence is common (an easy question gives the same answer every time) and is put to an estimator

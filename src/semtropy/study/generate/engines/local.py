@@ -6,13 +6,13 @@ import asyncio
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ...errors import InputError
-from ..driving import Backend, Outcome, Task, drive, drive_async
+from ....errors import InputError
+from ..driver import Backend, Outcome, QuestionTask, drive, drive_async
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..asking import Plan
+    from ..requests import GenerationPlan
     from . import MakeModel
 
 __all__ = ["LocalEngine"]
@@ -32,7 +32,7 @@ class LocalEngine:
         self._make_model, self._batch, self._concurrency = make_model, batch, concurrency
         self._backend: Backend | None = None
 
-    def run(self, tasks: Sequence[Task], plan: Plan) -> Iterator[Outcome]:
+    def run(self, tasks: Sequence[QuestionTask], plan: GenerationPlan) -> Iterator[Outcome]:
         """The outcomes, as questions finish."""
         if self._backend is None:
             self._backend = Backend(self._make_model(), plan)
@@ -43,7 +43,9 @@ class LocalEngine:
             for start in range(0, len(tasks), self._batch):
                 yield from drive(tasks[start : start + self._batch], plan, self._backend)
 
-    def _run_async(self, tasks: Sequence[Task], plan: Plan, backend: Backend) -> Iterator[Outcome]:
+    def _run_async(
+        self, tasks: Sequence[QuestionTask], plan: GenerationPlan, backend: Backend
+    ) -> Iterator[Outcome]:
         queue = iter(tasks)
         loop = asyncio.new_event_loop()
         running: set[asyncio.Task[Outcome]] = set()

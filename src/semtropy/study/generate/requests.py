@@ -1,6 +1,6 @@
 """What is done to one question, written once and without I/O: engines drive it where they like.
 
-`asking` yields requests and is sent their results; what it returns is the row of the recording. A batch of
+`question_steps` yields requests and is sent their results; what it returns is the row of the recording. A batch of
 questions is a batch of these generators, advanced together so that equal requests share a call.
 """
 
@@ -11,17 +11,26 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .p_true import BRAINSTORMED, TRUE, p_true_prompt
-from .prompt import BriefPrompt
+from .prompts import BRAINSTORMED, TRUE, BriefPrompt, p_true_prompt
 
 if TYPE_CHECKING:
-    from ..nouns import Question, Sample
+    from ...nouns import Question, Sample
 
-__all__ = ["Draw", "Grade", "Group", "Plan", "Request", "Weigh", "asking", "rehearsing", "seed_of"]
+__all__ = [
+    "DrawSamples",
+    "GenerationPlan",
+    "GradeAnswer",
+    "GroupMeanings",
+    "Request",
+    "WeighContinuation",
+    "question_steps",
+    "rehearsal_steps",
+    "seed_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class DrawSamples:
     """Answers to a prompt: replied with `n` samples."""
 
     prompt: str
@@ -31,7 +40,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Weigh:
+class WeighContinuation:
     """How probable is this continuation? Replied with a probability, or None where the model cannot say."""
 
     prompt: str
@@ -40,7 +49,7 @@ class Weigh:
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
+class GradeAnswer:
     """Is the answer right? Replied with True, False or None."""
 
     question: Question
@@ -48,19 +57,19 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupMeanings:
     """Which of the answers mean the same? Replied with a meaning for each."""
 
     question: str
     texts: tuple[str, ...]
 
 
-Request = Draw | Weigh | Grade | Group
-Asking = Generator[Request, Any, dict[str, Any]]
+Request = DrawSamples | WeighContinuation | GradeAnswer | GroupMeanings
+QuestionSteps = Generator[Request, Any, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class GenerationPlan:
     """What a run does to every question. Two runs of one plan and model give the same recording."""
 
     prompt: BriefPrompt = field(default_factory=BriefPrompt)
@@ -83,13 +92,13 @@ def seed_of(seed: int, *parts: str) -> int:
     return int.from_bytes(digest[:8], "big") >> 11  # 53 bits: JSON readers keep them exactly
 
 
-def asking(question: Question, index: int, plan: Plan) -> Asking:
+def question_steps(question: Question, index: int, plan: GenerationPlan) -> QuestionSteps:
     """Answer one question as the plan says; `index` is its place in the recording."""
     prompt = plan.prompt.ask(question)
     seeds = {use: seed_of(plan.seed, question.id, use) for use in ("answer", "samples", "p_true")}
-    answer: Sample = (yield Draw(prompt, 1, plan.answer_temperature, seeds["answer"]))[0]
-    samples: list[Sample] = yield Draw(prompt, plan.samples, plan.temperature, seeds["samples"])
-    correct: bool | None = yield Grade(question, answer.text)
+    answer: Sample = (yield DrawSamples(prompt, 1, plan.answer_temperature, seeds["answer"]))[0]
+    samples: list[Sample] = yield DrawSamples(prompt, plan.samples, plan.temperature, seeds["samples"])
+    correct: bool | None = yield GradeAnswer(question, answer.text)
     row: dict[str, Any] = {
         "id": question.id,
         "index": index,
@@ -103,23 +112,27 @@ def asking(question: Question, index: int, plan: Plan) -> Asking:
     if plan.p_true is not None:
         others = [sample.text for sample in samples[:BRAINSTORMED]]
         about = p_true_prompt(plan.p_true, question, answer.text, others)
-        row["p_true"] = yield Weigh(about, TRUE, seeds["p_true"])
+        row["p_true"] = yield WeighContinuation(about, TRUE, seeds["p_true"])
     else:
         del seeds["p_true"]
     if plan.judge is not None:
-        meanings: Sequence[int] = yield Group(question.text, tuple(sample.text for sample in samples))
+        meanings: Sequence[int] = yield GroupMeanings(question.text, tuple(sample.text for sample in samples))
         for fields, meaning in zip(row["samples"], meanings, strict=True):
             fields["meaning"] = int(meaning)
     return row
 
 
-def rehearsing(question: Question, plan: Plan) -> Asking:
+def rehearsal_steps(question: Question, plan: GenerationPlan) -> QuestionSteps:
     """Answer a training question for a worked example of P(True)."""
     prompt = plan.prompt.ask(question)
-    first = Draw(prompt, 1, plan.answer_temperature, seed_of(plan.seed, question.id, "rehearsal answer"))
+    first = DrawSamples(
+        prompt, 1, plan.answer_temperature, seed_of(plan.seed, question.id, "rehearsal answer")
+    )
     answer: Sample = (yield first)[0]
-    others = yield Draw(prompt, BRAINSTORMED, plan.temperature, seed_of(plan.seed, question.id, "rehearsal"))
-    correct = yield Grade(question, answer.text)
+    others = yield DrawSamples(
+        prompt, BRAINSTORMED, plan.temperature, seed_of(plan.seed, question.id, "rehearsal")
+    )
+    correct = yield GradeAnswer(question, answer.text)
     return {"answer": answer.text, "others": [sample.text for sample in others], "correct": correct}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, MissingExtra, RecordingError
+from ...errors import InputError, MissingExtra, RecordingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import __version__
-from .figures import draw_pair, saved
+from .... import __version__
+from .figures import draw_recording, figure_bytes
 from .tables import study_tables, to_html, to_latex, to_markdown
 
 if TYPE_CHECKING:
-    from .results import Results
+    from ..results import Results
 
 __all__ = ["report_html", "summary", "write_study"]
 
@@ -44,9 +44,9 @@ def write_study(results: Results, folder: str | Path) -> list[Path]:
     pictures: dict[tuple[str, str], bytes] = {}
     written = []
     for model, dataset in results.pairs:
-        figure = draw_pair(results, model, dataset)
-        pictures[model, dataset] = saved(figure, "png")
-        for kind, content in (("png", pictures[model, dataset]), ("pdf", saved(figure, "pdf"))):
+        figure = draw_recording(results, model, dataset)
+        pictures[model, dataset] = figure_bytes(figure, "png")
+        for kind, content in (("png", pictures[model, dataset]), ("pdf", figure_bytes(figure, "pdf"))):
             path = drawn / f"{_slug(model)}--{_slug(dataset)}.{kind}"
             path.write_bytes(content)
             written.append(path)

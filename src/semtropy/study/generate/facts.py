@@ -10,7 +10,7 @@ import itertools
 import random
 from typing import TYPE_CHECKING
 
-from ..nouns import Question
+from ...nouns import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

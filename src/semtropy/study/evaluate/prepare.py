@@ -8,21 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..estimators import load_estimator
-from ..estimators.histogram import plug_in
-from ..recording import Recording, Row, read_recording
-from .questions import Asked, in_order
-from .resampling import seed_words
+from ...errors import InputError
+from ...estimators import load_estimator
+from ...estimators.histogram import plug_in
+from ...recording import Recording, Row, read_recording
+from .questions import StudyQuestion, sorted_by_id
+from .resample import seed_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..nouns import Belief, Beliefs, Estimator, Evidence
+    from ...nouns import Belief, Beliefs, Estimator, Evidence
 
-__all__ = ["CONSTANT", "ESTIMATORS", "Fold", "Prepared", "Spec", "Split", "constant_scores", "prepare"]
+__all__ = [
+    "CONSTANT",
+    "ESTIMATORS",
+    "EstimatorSpec",
+    "Fold",
+    "PreparedRecording",
+    "Split",
+    "constant_scores",
+    "prepare",
+]
 
-Source = str | os.PathLike[str] | Recording
+RecordingSource = str | os.PathLike[str] | Recording
 
 # What a study compares, in the order of its tables. `length` is its own baseline: the longer, the more
 # suspicious.
@@ -66,7 +75,7 @@ def _as_improbable(evidence: Evidence) -> Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class EstimatorSpec:
     """An estimator to be loaded where it is used: its name and its options, the prior among them."""
 
     name: str
@@ -82,13 +91,13 @@ class Spec:
 class Fold:
     """Test questions with the estimators that were fitted on others; the entropy that parts those best."""
 
-    test: tuple[Asked, ...]
-    specs: Mapping[str, Spec]
+    test: tuple[StudyQuestion, ...]
+    specs: Mapping[str, EstimatorSpec]
     threshold: float
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRecording:
     """One recording, ready: its folds, the methods it can carry, and what a reader should know."""
 
     model: str
@@ -99,12 +108,12 @@ class Prepared:
     notes: tuple[str, ...]
 
     @classmethod
-    def join(cls, pieces: Sequence[Prepared]) -> Prepared:
+    def join(cls, pieces: Sequence[PreparedRecording]) -> PreparedRecording:
         """The pieces of one recording, each with its own fold."""
         return replace(pieces[0], folds=tuple(fold for piece in pieces for fold in piece.folds))
 
     @property
-    def test(self) -> list[Asked]:
+    def test(self) -> list[StudyQuestion]:
         """Every tested question, fold after fold."""
         return [question for fold in self.folds for question in fold.test]
 
@@ -114,7 +123,7 @@ class Split:
     """Who trains and who is tested.
 
     The first `train` questions train the priors and the rest are tested; `folds` trains and tests across folds
-    instead. "First" is by the natural order of ids, or by chance from the seed `shuffle`.
+    instead. "First" is by the natural_key order of ids, or by chance from the seed `shuffle`.
     """
 
     train: int = 200
@@ -152,17 +161,22 @@ class Split:
 
 
 def prepare(
-    source: Source, methods: Sequence[str], *, split: Split, piece: int = 0, alphas: Sequence[float] = ()
-) -> Prepared:
+    source: RecordingSource,
+    methods: Sequence[str],
+    *,
+    split: Split,
+    piece: int = 0,
+    alphas: Sequence[float] = (),
+) -> PreparedRecording:
     """Read and split one recording, and fit the priors of `methods` for one piece of the split: a fold, or all."""
     recording = source if isinstance(source, Recording) else read_recording(source)
     path = None if isinstance(source, Recording) else str(source)
     model, dataset = recording.header.model or "unknown model", recording.header.dataset or "unknown dataset"
     where = f"{model} on {dataset}"
-    rows = split.order(in_order(recording, path=path))
+    rows = split.order(sorted_by_id(recording, path=path))
     del recording
     places = split.places(len(rows), where)
-    asked = [Asked.of(row) for row in rows]
+    asked = [StudyQuestion.of(row) for row in rows]
     tested = [asked[at] for _, test in places for at in test]
     kept, notes = _looked_over(methods, tested, where)
     training, test = places[piece]
@@ -171,10 +185,14 @@ def prepare(
         _fit([rows[at] for at in training], kept, alphas),
         _parting_entropy([asked[at] for at in training]),
     )
-    return Prepared(model, dataset, None if split.folds else split.train, (fold,), tuple(kept), tuple(notes))
+    return PreparedRecording(
+        model, dataset, None if split.folds else split.train, (fold,), tuple(kept), tuple(notes)
+    )
 
 
-def _looked_over(methods: Sequence[str], tested: Sequence[Asked], where: str) -> tuple[list[str], list[str]]:
+def _looked_over(
+    methods: Sequence[str], tested: Sequence[StudyQuestion], where: str
+) -> tuple[list[str], list[str]]:
     """The methods that the tested questions can carry, and what a reader should know of them."""
     graded = [question for question in tested if question.wrong is not None]
     if not graded:
@@ -197,16 +215,16 @@ def _looked_over(methods: Sequence[str], tested: Sequence[Asked], where: str) ->
     return kept, notes
 
 
-def constant_scores(name: str, questions: Sequence[Asked]) -> list[float]:
+def constant_scores(name: str, questions: Sequence[StudyQuestion]) -> list[float]:
     """The score of each question's answer by a method that draws no samples."""
     if name == "length":
         return [float(_there(question.answer_length)) for question in questions]
     estimator: Any = load_estimator(name)
     if name == "p-true":
-        from ..estimators.p_true import PTrue
+        from ...estimators.p_true import PTrue
 
         return [estimator(PTrue(_there(question.p_true))).mean for question in questions]
-    from ..estimators.log_likelihood import AnswerLikelihood
+    from ...estimators.log_likelihood import AnswerLikelihood
 
     return [estimator(AnswerLikelihood(_there(question.answer_logprob))).mean for question in questions]
 
@@ -216,7 +234,7 @@ def _there(value: float | None) -> float:
     return value
 
 
-def _carried(methods: Sequence[str], graded: Sequence[Asked]) -> tuple[list[str], dict[str, str]]:
+def _carried(methods: Sequence[str], graded: Sequence[StudyQuestion]) -> tuple[list[str], dict[str, str]]:
     """The methods these questions have the columns for, and why each of the others is dropped."""
     needs = {
         "rescaled": ("samples[].logprob that can be used", [q.priced for q in graded]),
@@ -236,29 +254,31 @@ def _carried(methods: Sequence[str], graded: Sequence[Asked]) -> tuple[list[str]
     return kept, dropped
 
 
-def _fit(training: Sequence[Row], methods: Sequence[str], alphas: Sequence[float]) -> dict[str, Spec]:
+def _fit(
+    training: Sequence[Row], methods: Sequence[str], alphas: Sequence[float]
+) -> dict[str, EstimatorSpec]:
     """How to load each sampling method; `bayes-paper` under another alpha is called bayes-paper@alpha."""
-    specs: dict[str, Spec] = {}
+    specs: dict[str, EstimatorSpec] = {}
     if "bayes" in methods:
-        from ..estimators import Prior
+        from ...estimators import Prior
 
-        specs["bayes"] = Spec("bayes", {"prior": Prior.fit(training)})
+        specs["bayes"] = EstimatorSpec("bayes", {"prior": Prior.fit(training)})
     if "bayes-paper" in methods:
-        from ..estimators import PaperPrior
+        from ...estimators import PaperPrior
 
         prior = PaperPrior.fit(training)
-        specs["bayes-paper"] = Spec("bayes-paper", {"prior": prior})
+        specs["bayes-paper"] = EstimatorSpec("bayes-paper", {"prior": prior})
         for alpha in alphas:
-            specs[f"bayes-paper@{alpha:g}"] = Spec("bayes-paper", {"prior": prior, "alpha": alpha})
+            specs[f"bayes-paper@{alpha:g}"] = EstimatorSpec("bayes-paper", {"prior": prior, "alpha": alpha})
     for name in methods:
         if name not in CONSTANT and name not in specs:
-            specs[name] = Spec(name)
+            specs[name] = EstimatorSpec(name)
     # The yardstick of every saving, whether or not it was asked for.
-    specs.setdefault("histogram", Spec("histogram"))
+    specs.setdefault("histogram", EstimatorSpec("histogram"))
     return specs
 
 
-def _parting_entropy(training: Sequence[Asked]) -> float:
+def _parting_entropy(training: Sequence[StudyQuestion]) -> float:
     """The entropy that best parts wrong from right among training questions (Youden), for rules that need
     one.
 

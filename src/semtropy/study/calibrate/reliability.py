@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figures import blank
+from ..evaluate.report.figures import blank_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .calibrate import Fitted
+    from .fit import FittedCalibration
 
 __all__ = ["draw_reliability"]
 
 
-def draw_reliability(fitted: Fitted) -> Figure:
+def draw_reliability(fitted: FittedCalibration) -> Figure:
     """Points on the diagonal are probabilities that can be taken at their word; their area is how many answers."""
-    figure, axes = blank(4.0, 3.8)
+    figure, axes = blank_figure(4.0, 3.8)
     share = np.array([each.answers for each in fitted.bins]) / sum(each.answers for each in fitted.bins)
     promised = [each.probability for each in fitted.bins]
     happened = [each.frequency for each in fitted.bins]

@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ModelError, RecordingError
-from ..recording.store import Store
-from .driving import Failed, Finished, Task
-from .p_true import worked_example
+from ...errors import ModelError, RecordingError
+from ...recording.store import Store
+from .driver import Failed, Finished, QuestionTask
+from .prompts import worked_example
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .asking import Plan
     from .datasets import Dataset
     from .engines import Engine
+    from .requests import GenerationPlan
 
-__all__ = ["Progress", "Report", "generate", "header_of", "identity_of"]
+__all__ = ["GenerationReport", "Progress", "generate", "header_of", "identity_of"]
 
-PATIENCE = 20  # failures in a row, after which the model is taken for dead
+MAX_FAILURES_IN_ROW = 20  # failures in a row, after which the model is taken for dead
 REHEARSED = "p_true.json"
 
 
@@ -48,7 +48,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class GenerationReport:
     """How a run ended."""
 
     progress: Progress
@@ -63,7 +63,9 @@ class Report:
 Watch = Callable[[Progress], None]
 
 
-def identity_of(dataset: Dataset, plan: Plan, model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def identity_of(
+    dataset: Dataset, plan: GenerationPlan, model: str, settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """What a resumed run must share with the run it goes on with; how many questions is not part of it."""
     examples = replace(dataset, questions=()).fingerprint
     return {
@@ -83,7 +85,9 @@ def identity_of(dataset: Dataset, plan: Plan, model: str, settings: Mapping[str,
     }
 
 
-def header_of(dataset: Dataset, plan: Plan, model: str, *, eos_included: bool | None) -> dict[str, Any]:
+def header_of(
+    dataset: Dataset, plan: GenerationPlan, model: str, *, eos_included: bool | None
+) -> dict[str, Any]:
     """The first line of the recording."""
     return {
         "semtropy_recording": 1,
@@ -101,7 +105,7 @@ def header_of(dataset: Dataset, plan: Plan, model: str, *, eos_included: bool | 
 
 def generate(
     dataset: Dataset,
-    plan: Plan,
+    plan: GenerationPlan,
     engine: Engine,
     folder: str | Path,
     *,
@@ -109,7 +113,7 @@ def generate(
     settings: Mapping[str, Any] | None = None,
     eos_included: bool | None = True,
     watch: Watch | None = None,
-) -> Report:
+) -> GenerationReport:
     """Answer every question of `dataset` that `folder` does not hold yet.
 
     `plan.p_true` of `()` asks for P(True): its worked examples are rehearsed once and kept in the folder.
@@ -121,36 +125,38 @@ def generate(
     with Store(folder, identity=identity, header=header) as store:
         if plan.p_true is not None:
             plan = replace(plan, p_true=_rehearsed(store, dataset, plan, engine))
-        return _Run(store, dataset, watch or (lambda progress: None)).go(engine, plan)
+        return _GenerationRun(store, dataset, watch or (lambda progress: None)).go(engine, plan)
 
 
-class _Run:
+class _GenerationRun:
     """The counting of one session."""
 
     def __init__(self, store: Store, dataset: Dataset, watch: Watch) -> None:
         self._store, self._watch = store, watch
         done = store.done
-        self._tasks = [Task(q, index) for index, q in enumerate(dataset.questions) if q.id not in done]
+        self._tasks = [
+            QuestionTask(q, index) for index, q in enumerate(dataset.questions) if q.id not in done
+        ]
         self._total = len(dataset.questions)
         self._resumed = self._total - len(self._tasks)
         self._finished = self._samples = self._tokens = 0
         self._failures: dict[str, str] = {}
         self._began = time.monotonic()
 
-    def go(self, engine: Engine, plan: Plan) -> Report:
+    def go(self, engine: Engine, plan: GenerationPlan) -> GenerationReport:
         self._watch(self.progress())
         in_a_row = 0
         for outcome in engine.run(self._tasks, plan):
             if isinstance(outcome, Failed):
                 self._failures[outcome.id] = outcome.reason
                 in_a_row += 1
-                if in_a_row >= min(PATIENCE, len(self._tasks)):
+                if in_a_row >= min(MAX_FAILURES_IN_ROW, len(self._tasks)):
                     raise ModelError(self._obituary(in_a_row, outcome.reason))
             else:
                 in_a_row = 0
                 self._keep(outcome)
             self._watch(self.progress())
-        return Report(self.progress(), dict(self._failures))
+        return GenerationReport(self.progress(), dict(self._failures))
 
     def _keep(self, outcome: Finished) -> None:
         self._store.commit([outcome.row])
@@ -178,11 +184,15 @@ class _Run:
         )
 
 
-def _rehearsed(store: Store, dataset: Dataset, plan: Plan, engine: Engine) -> tuple[str, ...]:
+def _rehearsed(store: Store, dataset: Dataset, plan: GenerationPlan, engine: Engine) -> tuple[str, ...]:
     """The worked examples of P(True): from the folder, or made now and kept there one by one."""
     rows = _recalled(store)
     questions = {question.id: question for question in dataset.rehearsals}
-    tasks = [Task(q, index, rehearsal=True) for index, q in enumerate(questions.values()) if q.id not in rows]
+    tasks = [
+        QuestionTask(q, index, rehearsal=True)
+        for index, q in enumerate(questions.values())
+        if q.id not in rows
+    ]
     for outcome in engine.run(tasks, plan):
         if isinstance(outcome, Failed):
             raise ModelError(f"the examples of P(True) could not be made: {outcome.reason}")
