@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import skips
 from semtropy.errors import WeightsError
 from semtropy.models import load_model
 
@@ -34,6 +35,10 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    skips.install(config)
 
 
 @pytest.fixture(scope="session")

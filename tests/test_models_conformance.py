@@ -150,17 +150,22 @@ def test_a_low_temperature_is_steadier(model):
 
 
 def test_awaiting_gives_what_calling_gives(model):
-    if not hasattr(model, "asample"):
-        pytest.skip("this model has no awaitable twin: it works in a thread")
+    """The same `rng`, the same answers; a model without an awaitable twin is awaited in a thread, as `acheck` does."""
 
     async def drawn():
-        samples = await model.asample(QUESTION, 3, rng=np.random.default_rng(4))
+        rng = np.random.default_rng(4)
+        if not hasattr(model, "asample"):
+            return await asyncio.to_thread(model.sample, QUESTION, 5, rng=rng)
+        samples = await model.asample(QUESTION, 5, rng=rng)
         if hasattr(model, "aclose"):
             await model.aclose()
         return samples
 
-    called = model.sample(QUESTION, 3, rng=np.random.default_rng(4))
-    assert len(asyncio.run(drawn())) == len(called) == 3
+    called = model.sample(QUESTION, 5, rng=np.random.default_rng(4))
+    awaited = asyncio.run(drawn())
+    assert len(called) == 5
+    assert [sample.text for sample in awaited] == [sample.text for sample in called]
+    assert [sample.tokens for sample in awaited] == [sample.tokens for sample in called]
 
 
 @pytest.mark.parametrize("prompt", ["法国的首都是哪里？", "ما هي عاصمة فرنسا؟", "🇫🇷 è\ncapital?"])
