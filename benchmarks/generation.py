@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from semtropy.nouns import Sample
-from semtropy.recording.store import Store
+from semtropy.recording.store import RecordingStore
 from semtropy.recording.store_tools import export
 from semtropy.study.generate import generate
 from semtropy.study.generate.datasets import load_dataset
@@ -97,7 +97,7 @@ def write(folder: Path) -> float:
     rows = [made_up_row(index, rng) for index in range(QUESTIONS)]
     header = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
     began = time.perf_counter()
-    with Store(folder, identity={}, header=header) as store:
+    with RecordingStore(folder, identity={}, header=header) as store:
         for row in rows:
             store.commit([row])
     return time.perf_counter() - began

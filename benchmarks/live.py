@@ -19,7 +19,7 @@ from semtropy import Belief, Budget, Reason
 from semtropy.check import Checker
 from semtropy.errors import SemtropyError
 from semtropy.models import load_model
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.stopping import Decided, Rounds, Rule, Spent
 from semtropy.verdict import THRESHOLD
 
@@ -62,7 +62,7 @@ def overhead(estimator: str, rule: Rule = never) -> list[float]:
     rounds = []
     for number in range(QUESTIONS):
         checker = Checker.load(
-            model=_Direct(Scripted(default=SPREADS[number % len(SPREADS)])),
+            model=_Direct(ScriptedModel(default=SPREADS[number % len(SPREADS)])),
             judge="exact",
             estimator=estimator,
             rule=rule,
@@ -76,7 +76,7 @@ def overhead(estimator: str, rule: Rule = never) -> list[float]:
 class _Direct:
     """The scripted model without its awaitable twin, as a model in this process is."""
 
-    def __init__(self, model: Scripted) -> None:
+    def __init__(self, model: ScriptedModel) -> None:
         self.name, self.sample = model.name, model.sample
 
 

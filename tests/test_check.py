@@ -14,12 +14,12 @@ from semtropy.check import Checker, acheck, astream, check, stream
 from semtropy.errors import InputError, ModelError, ModelTimeout, NoAnswer, SemtropyError
 from semtropy.models import load_model
 from semtropy.models.endpoint import Retry
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.nouns import Belief, Beliefs, Sample
 from semtropy.stopping import Budget, FixedSamples, Reason, Rounds, VarianceBelow
 from semtropy.verdict import Verdict
 
-KNOWN = Scripted(default={"Paris": 0.9, "Lyon": 0.1})
+KNOWN = ScriptedModel(default={"Paris": 0.9, "Lyon": 0.1})
 
 
 class Shrinking:
@@ -125,7 +125,7 @@ def test_answers_in_any_script_are_grouped(texts):
 
 @pytest.mark.parametrize("driver", ["check", "acheck"])
 def test_the_time_budget_ends_a_draw_that_hangs(driver):
-    slow = Scripted(default={"a": 1.0}, delay=5.0)
+    slow = ScriptedModel(default={"a": 1.0}, delay=5.0)
     options = OPTIONS | {"model": slow, "budget": Budget(seconds=0.1)}
     start = time.monotonic()
     with pytest.raises(ModelTimeout, match="seconds allowed"):
@@ -134,7 +134,7 @@ def test_the_time_budget_ends_a_draw_that_hangs(driver):
 
 
 def test_time_running_out_keeps_what_is_known():
-    slow = Scripted(default={"a": 0.5, "b": 0.5}, delay=0.4)
+    slow = ScriptedModel(default={"a": 0.5, "b": 0.5}, delay=0.4)
     options = OPTIONS | {"model": slow, "budget": Budget(seconds=1.5), "rule": VarianceBelow(0.0)}
     verdict = check("q?", **options, rounds=Rounds(growth=1.0), rng=0)
     assert verdict.reason is Reason.SECONDS
@@ -142,7 +142,7 @@ def test_time_running_out_keeps_what_is_known():
 
 
 def test_cancelling_ends_at_once():
-    slow = Scripted(default={"a": 1.0}, delay=30.0)
+    slow = ScriptedModel(default={"a": 1.0}, delay=30.0)
 
     async def cancelled():
         task = asyncio.create_task(acheck("q?", **(OPTIONS | {"model": slow})))

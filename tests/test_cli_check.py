@@ -18,7 +18,7 @@ from semtropy.check import Checker
 from semtropy.cli import main
 from semtropy.cli._drawing import draw_steps, draw_verdict
 from semtropy.inquiry import conclude
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.stopping import Rounds
 from semtropy.verdict import Verdict
 
@@ -72,7 +72,7 @@ def test_the_threshold_is_the_users(script):
         ([STEADY, "--confidence", "0.2"], "confidence is 0.2"),
         ([STEADY, "--estimator", "magic"], "no estimator is called 'magic'"),
         ([STEADY, "--judge", "magic"], "no judge is called 'magic'"),
-        ([STEADY, "--model", "magic"], "no model is called 'magic'"),
+        ([STEADY, "--model", "magic"], "unknown model 'magic'"),
         ([STEADY, "--base-url", "http://x"], "--base-url goes with openai"),
         (["--file", "no-such-file"], "no-such-file"),
     ],
@@ -138,7 +138,7 @@ def test_an_empty_file_is_2(script, capsys, tmp_path):
 
 
 def checker() -> Checker:
-    model = Scripted(default={f"name {k}": 0.1 for k in range(10)})
+    model = ScriptedModel(default={f"name {k}": 0.1 for k in range(10)})
     return Checker.load(model=model, judge="exact", estimator="histogram", rounds=Rounds())
 
 

@@ -19,7 +19,7 @@ import pytest
 from counting_model import Counting, Flaky
 from semtropy.cli import main
 from semtropy.errors import InputError, MissingExtra, ModelError, RecordingError, StoreError
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.nouns import Partition, Question, Sample
 from semtropy.recording import read_recording
 from semtropy.recording.parts import row_lines
@@ -95,7 +95,7 @@ def test_what_a_row_holds(dataset: Dataset, tmp_path: Path) -> None:
     assert report.complete
     assert report.progress.samples == 12 * 6
     recording = read_recording(tmp_path)
-    assert recording.header.prices
+    assert recording.header.logprobs_usable
     for question, row in zip(dataset.questions, recording, strict=True):
         assert (row.id, row.question, row.references) == (question.id, question.text, question.references)
         assert len(row.samples) == 5
@@ -187,7 +187,7 @@ def test_a_model_that_gives_too_few_answers_is_an_error(
 
 
 def test_batches_and_concurrency_give_the_same_recording(dataset: Dataset, tmp_path: Path) -> None:
-    model = Scripted(default={"Paris": 0.6, "Lyon": 0.3, "Nice": 0.1})
+    model = ScriptedModel(default={"Paris": 0.6, "Lyon": 0.3, "Nice": 0.1})
     ways: dict[str, dict[str, int]] = {"one": {}, "batch": {"batch": 5}, "async": {"concurrency": 4}}
     for name, options in ways.items():
         assert go(dataset, tmp_path / name, model, p_true=(), options=options).complete
@@ -196,7 +196,7 @@ def test_batches_and_concurrency_give_the_same_recording(dataset: Dataset, tmp_p
 
 
 def test_never_more_questions_under_way_than_allowed(dataset: Dataset, tmp_path: Path) -> None:
-    class Busy(Scripted):
+    class Busy(ScriptedModel):
         under_way = most = 0
 
         async def asample(self, *arguments: Any, **options: Any) -> list[Sample]:
@@ -411,7 +411,7 @@ def test_an_unknown_engine() -> None:
 
 def test_votes_stand_in_where_a_model_cannot_weigh() -> None:
     plan = GenerationPlan(samples=2, p_true=("example",))
-    model = Scripted(default={"A": 0.7, "B": 0.2, "maybe": 0.1})
+    model = ScriptedModel(default={"A": 0.7, "B": 0.2, "maybe": 0.1})
     [outcome] = drive([QuestionTask(Question("1", "Who?"), 0)], plan, Backend(model, plan))
     assert 0 < outcome.row["p_true"] <= 1  # type: ignore[union-attr]
     assert outcome.row["p_true"] * 10 == pytest.approx(round(outcome.row["p_true"] * 10))  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semtropy.errors import InputError
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.nouns import Grader, Question
 from semtropy.study.generate.graders import GRADERS, ModelGrader, exact, f1, load_grader, numeric, token_f1
 
@@ -76,7 +76,7 @@ def test_without_references_nothing_is_graded(name: str) -> None:
 
 @pytest.mark.parametrize(("reply", "correct"), [("Yes, it does", True), ("no", False), ("perhaps", None)])
 def test_a_model_as_grader(reply: str, correct: bool | None) -> None:
-    grader = ModelGrader(Scripted(default={reply: 1.0}))
+    grader = ModelGrader(ScriptedModel(default={reply: 1.0}))
     assert grader(ask("Lima"), "Lima, Peru") is correct
     assert grader(ask(), "Lima, Peru") is None
 
@@ -84,5 +84,5 @@ def test_a_model_as_grader(reply: str, correct: bool | None) -> None:
 def test_unknown_graders_and_models() -> None:
     with pytest.raises(InputError, match="f1, exact, numeric, or model:NAME"):
         load_grader("taste")
-    with pytest.raises(InputError, match="no model is called 'none'"):
+    with pytest.raises(InputError, match="unknown model 'none'"):
         load_grader("model:none")

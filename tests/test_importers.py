@@ -30,7 +30,7 @@ def bring(kind: str, source: Path, **header: Any) -> Recording:
 
 def test_the_command_offers_every_format() -> None:
     assert tuple(FORMATS) == OFFERED
-    with pytest.raises(InputError, match="no format is called 'xml': choose one of nature"):
+    with pytest.raises(InputError, match="unknown format 'xml': choose one of nature"):
         import_recording("xml", "a", "b")
 
 
@@ -70,7 +70,10 @@ def test_a_nature_run(tmp_path: Path) -> None:
     assert done.notes == ["1 samples were moved to the meaning of an identical answer"]
     recording = read_recording(target)
     assert (recording.header.model, recording.header.dataset) == ("m", "d")
-    assert recording.header.why_no_prices == "the log-probabilities leave out the end token (eos_included)"
+    assert (
+        recording.header.why_logprobs_unusable
+        == "the log-probabilities leave out the end token (eos_included)"
+    )
     first, second = recording
     assert (first.id, first.references, first.p_true) == ("q1", ("Paris", "paris"), 0.75)
     assert first.meanings == (0, 1, 0)
@@ -167,7 +170,7 @@ def test_the_papers_results(tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps(tuple(results())))
     recording = bring("paper", path)
     assert (recording.header.model, recording.header.dataset) == ("Llama-2-7b-chat", "svamp")
-    assert recording.header.prices
+    assert recording.header.logprobs_usable
     first, second = recording
     assert (first.question, first.context, second.context) == ("Capital of Italy?", "A map.", None)
     assert first.answer is not None
@@ -231,9 +234,9 @@ def test_a_saved_manager(tmp_path: Path) -> None:
     path = tmp_path / "ue_manager"
     path.write_bytes(pickle.dumps(manager(), protocol=2))
     recording = bring("lm-polygraph", path)
-    assert not recording.header.prices
+    assert not recording.header.logprobs_usable
     first, second = bring("lm-polygraph", path, temperature=1.0, model="gpt2")
-    assert first.header.prices
+    assert first.header.logprobs_usable
     assert first.header.model == "gpt2"
     assert (first.question, second.references) == ("Q: capital of France?", ("4", "four"))
     assert first.answer is not None
@@ -293,7 +296,7 @@ def uqlm_data() -> dict[str, Any]:
 
 def check_uqlm(recording: Recording, question: str = "Capital of France?") -> None:
     first, second = recording
-    assert not recording.header.prices
+    assert not recording.header.logprobs_usable
     assert (first.question, first.samples[0].tokens) == (question, ("t0", "t1"))
     assert first.samples[0].token_logprobs == (-0.25, -0.5)
     assert first.answer is not None
@@ -396,7 +399,7 @@ def test_a_plain_table(tmp_path: Path) -> None:
     assert first["samples"][2]["model_run"] == "9"
     assert second.answer is not None
     assert (second.answer.correct, second.references, second.p_true) == (False, ("4",), None)
-    assert not bring("csv", path).header.prices
+    assert not bring("csv", path).header.logprobs_usable
 
 
 def test_a_table_needs_no_ids(tmp_path: Path) -> None:
@@ -408,8 +411,8 @@ def test_a_table_needs_no_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1, question: no column has this name"),
-        ("question,answer\n", "line 1, text: no column has this name"),
+        ("", "line 1, question: is no column of the table"),
+        ("question,answer\n", "line 1, text: is no column of the table"),
         ("question,text\n", "holds no questions"),
         ("question,text,logprob\nq,a,high\n", "line 2, logprob: expected a number, found 'high'"),
         ("question,text,logprob\nq,a,nan\n", r"question 1, samples\[0\]\.logprob: expected a number or null"),

@@ -104,7 +104,7 @@ class TestNames:
             load_judge(name)
 
     def test_an_unknown_model_is_named(self) -> None:
-        with pytest.raises(InputError, match="judge llm:gpt-4: no model is called"):
+        with pytest.raises(InputError, match="judge llm:gpt-4: unknown model"):
             load_judge("llm:gpt-4")
 
     def test_the_list_is_complete(self) -> None:

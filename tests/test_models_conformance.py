@@ -15,7 +15,7 @@ from scripted_endpoint import ScriptedEndpoint, serving
 from semtropy.errors import ModelError
 from semtropy.models import FORMS, load_model
 from semtropy.models.replay import Replay
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.nouns import Model, Sample
 
 QUESTION = "What is the capital of France?"
@@ -135,8 +135,8 @@ def test_the_same_sequence_has_the_same_probability(model):
         if sample.logprob is not None and sample.tokens is not None:
             # A server that batches requests rounds differently each time.
             assert known.setdefault(sample.tokens, sample.logprob) == pytest.approx(sample.logprob, abs=0.2)
-    priced = {tokens: math.exp(logprob) for tokens, logprob in known.items()}
-    assert math.fsum(priced.values()) < 1.05
+    probabilities = {tokens: math.exp(logprob) for tokens, logprob in known.items()}
+    assert math.fsum(probabilities.values()) < 1.05
 
 
 def test_a_low_temperature_is_steadier(model):
@@ -170,7 +170,7 @@ def test_awaiting_gives_what_calling_gives(model):
 
 @pytest.mark.parametrize("prompt", ["法国的首都是哪里？", "ما هي عاصمة فرنسا؟", "🇫🇷 è\ncapital?"])
 def test_any_script_is_answered_or_refused_by_name(model, prompt):
-    if isinstance(model, Replay | Scripted):
+    if isinstance(model, Replay | ScriptedModel):
         with pytest.raises(ModelError, match=r"no such question|no answers for this prompt"):
             model.sample(prompt, 1)
         return

@@ -13,12 +13,12 @@ from semtropy.check import check
 from semtropy.errors import InputError, ModelError, RecordingError
 from semtropy.models import load_model
 from semtropy.models.replay import Replay
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.recording import Row, read_recording
 
 
 def test_a_script_draws_from_its_distribution_at_any_temperature():
-    model = Scripted(default={"a": 0.8, "b": 0.2})
+    model = ScriptedModel(default={"a": 0.8, "b": 0.2})
     for temperature in (1.0, 0.5):
         odds = (0.8 / 0.2) ** (1 / temperature)
         truth = {"a": odds / (1 + odds), "b": 1 / (1 + odds)}
@@ -32,12 +32,12 @@ def test_a_script_draws_from_its_distribution_at_any_temperature():
 @pytest.mark.parametrize("answers", [{}, {"a": 0.5}, {"a": 1.5, "b": -0.5}, {"a": math.nan}])
 def test_a_script_that_is_no_distribution_is_refused(answers):
     with pytest.raises(InputError, match="the script for 'q'"):
-        Scripted({"q": answers})
+        ScriptedModel({"q": answers})
 
 
 def test_a_script_knows_only_its_prompts():
     with pytest.raises(ModelError, match="no answers for this prompt"):
-        Scripted({"q": {"a": 1.0}}).sample("other", 1)
+        ScriptedModel({"q": {"a": 1.0}}).sample("other", 1)
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"q": 3}'])

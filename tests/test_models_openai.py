@@ -248,7 +248,7 @@ def test_senseless_settings_are_refused():
         load_model("openai:m", concurrency=0)
     with pytest.raises(InputError, match="max_tokens"):
         load_model("openai:m", max_tokens=0)
-    with pytest.raises(InputError, match="not complete"):
+    with pytest.raises(InputError, match="is incomplete"):
         load_model("openai:")
 
 
@@ -283,16 +283,16 @@ def chat(content, entries, finish="stop"):
     ],
 )
 def test_whether_the_end_was_counted_is_found_out(choice, logprob, complete):
-    sample = chat_sample(choice, priced=True)
+    sample = chat_sample(choice, logprobs_of_sampling=True)
     assert sample.logprob == (None if logprob is None else pytest.approx(logprob))
     assert sample.complete is complete
-    assert chat_sample(choice, priced=False).logprob is None
+    assert chat_sample(choice, logprobs_of_sampling=False).logprob is None
 
 
 def test_the_older_layout_of_completions():
     logprobs = {"tokens": [" Paris", "\n", "\n"], "token_logprobs": [-0.5, -0.25, -9.0]}
     sample = completion_sample(
-        {"text": " Paris\n\n", "logprobs": logprobs, "finish_reason": "length"}, priced=True
+        {"text": " Paris\n\n", "logprobs": logprobs, "finish_reason": "length"}, logprobs_of_sampling=True
     )
     assert (sample.text, sample.logprob, sample.complete) == ("Paris", -0.75, True)
     assert sample.tokens == (" Paris", "\n")
@@ -301,7 +301,7 @@ def test_the_older_layout_of_completions():
 def test_a_completion_that_was_cut_off_has_no_end():
     logprobs = {"tokens": [" Paris", " is"], "token_logprobs": [-0.5, -0.25]}
     sample = completion_sample(
-        {"text": " Paris is", "logprobs": logprobs, "finish_reason": "length"}, priced=True
+        {"text": " Paris is", "logprobs": logprobs, "finish_reason": "length"}, logprobs_of_sampling=True
     )
     assert (sample.logprob, sample.complete) == (None, False)
 

@@ -24,7 +24,7 @@ TINY = Weights(
     wheel_size=len(CONTENT),
     sha256=hashlib.sha256(CONTENT).hexdigest(),
     licence="MIT",
-    about="a file",
+    description="a file",
 )
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("uvicorn")
 
 from browser import chromium
 from openai_upstream import served
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.server.app import PAGE, create_app
 from semtropy.server.settings import Settings
 
@@ -36,7 +36,7 @@ SLOWLY = 0.8
 """Seconds a sample takes where a test needs time to interfere."""
 
 
-class Paced(Scripted):
+class Paced(ScriptedModel):
     """Takes its time over one question."""
 
     async def asample(self, prompt: str, n: int, **options: Any) -> Any:
@@ -165,7 +165,7 @@ def test_the_operators_calibration_holds_until_a_threshold_is_set(browser: Any, 
 
     Calibration(Logistic(2.0, -1.0), estimator="bayes").save(tmp_path / "curve.json")
     settings = Settings(judge="exact", calibration=str(tmp_path / "curve.json"))
-    with served(create_app(settings, model=Scripted(SPREADS))) as address:
+    with served(create_app(settings, model=ScriptedModel(SPREADS))) as address:
         context = browser.new_context()
         page = context.new_page()
         page.goto(address)
@@ -359,7 +359,7 @@ def test_a_narrow_screen(browser: Any, url: str) -> None:
 
 
 def test_a_key_is_asked_for_where_one_is_needed(browser: Any) -> None:
-    app = create_app(Settings(judge="exact", keys=("open sesame",)), model=Scripted(SPREADS))
+    app = create_app(Settings(judge="exact", keys=("open sesame",)), model=ScriptedModel(SPREADS))
     with served(app) as address:
         context = browser.new_context()
         page = context.new_page()

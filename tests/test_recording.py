@@ -97,7 +97,7 @@ def test_token_log_probabilities_stand_in_for_a_missing_sum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "prices"),
+    ("changes", "usable"),
     [
         ({}, True),
         ({"eos_included": False}, False),
@@ -113,20 +113,20 @@ def test_token_log_probabilities_stand_in_for_a_missing_sum() -> None:
     ],
 )
 def test_the_header_says_whether_log_probabilities_are_floors(
-    changes: dict[str, object], prices: bool
+    changes: dict[str, object], usable: bool
 ) -> None:
     header = Header({**HEADER, **changes})
     row = Row(ROW, header=header)
-    assert header.prices is prices
-    assert (header.why_no_prices is None) is prices
-    assert row.samples[0].logprob == (-0.5 if prices else None)
+    assert header.logprobs_usable is usable
+    assert (header.why_logprobs_unusable is None) is usable
+    assert row.samples[0].logprob == (-0.5 if usable else None)
     assert row.samples[0].token_logprobs == (-0.3, -0.2)
-    assert row.evidence().no_logprob == ((1, 1) if prices else (2, 1))
+    assert row.evidence().no_logprob == ((1, 1) if usable else (2, 1))
     assert row["samples"][0]["logprob"] == -0.5
 
 
 def test_a_header_without_claims_claims_the_rule_of_the_schema() -> None:
-    assert Header({"semtropy_recording": 1}).prices
+    assert Header({"semtropy_recording": 1}).logprobs_usable
 
 
 def test_meanings_partly_missing_name_the_sample() -> None:
@@ -276,8 +276,8 @@ def sample(**fields: object) -> dict[str, object]:
         (sample(meaning=-1), r"samples\[1\]\.meaning", "expected a whole number from 0"),
         (sample(meaning=True), r"samples\[1\]\.meaning", "expected a whole number from 0"),
         ({**ROW, "p_true": 1.5}, "p_true", "expected a probability between 0 and 1"),
-        (sample(logprob=math.nan), r"samples\[1\]\.logprob", "nan is no JSON number: write null"),
-        ({**ROW, "run": {"scores": [1, -math.inf]}}, r"run\.scores\[1\]", "-inf is no JSON number"),
+        (sample(logprob=math.nan), r"samples\[1\]\.logprob", "nan is not a JSON number: write null"),
+        ({**ROW, "run": {"scores": [1, -math.inf]}}, r"run\.scores\[1\]", "-inf is not a JSON number"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_line(row: object, place: str, message: str, tmp_path: Path) -> None:
@@ -299,14 +299,14 @@ def test_a_wrong_field_is_named_with_its_line(row: object, place: str, message: 
         ([{**HEADER, "temperature": "hot"}], "line 1, temperature: expected a number or null, found text"),
         ([{**HEADER, "eos_included": "yes"}], "line 1, eos_included: expected true, false or null"),
         ([HEADER], r"run\.jsonl: the recording holds no questions"),
-        ([HEADER, ROW, {**ROW, "question": "again"}], "line 3, id: 'q1' is the id of line 2 already"),
+        ([HEADER, ROW, {**ROW, "question": "again"}], "line 3, id: 'q1' is already the id of line 2"),
         ([HEADER, [1]], "line 2: expected an object"),
         (
             [HEADER, ROW, '{"id": "q2", "quest'],
-            "line 3: is not JSON .*; the file ends here, was it cut short",
+            "line 3: is not JSON .*; the file ends here: was it truncated",
         ),
         ([HEADER, '{"id": }\n', ROW], r"line 2: is not JSON \(expecting value, column 8\)"),
-        ([HEADER, '{"id": "1", "id": "2"}\n'], "line 2, id: the key stands twice"),
+        ([HEADER, '{"id": "1", "id": "2"}\n'], "line 2, id: the key is used twice"),
         ([HEADER, "[" * 100_000], "line 2: is not JSON that can be read"),
     ],
 )
@@ -324,7 +324,7 @@ def test_a_cut_gzip_gives_the_rows_before_the_cut(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     rows = read_rows(path)
     assert dict(next(rows)) == held[0]
-    with pytest.raises(RecordingError, match=r"run\.jsonl\.gz, line \d+: the gzip data is cut short"):
+    with pytest.raises(RecordingError, match=r"run\.jsonl\.gz, line \d+: the gzip data is truncated"):
         list(rows)
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 2] ^= 0xFF
@@ -338,7 +338,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
         open_recording(tmp_path / "absent.jsonl")
     with pytest.raises(RecordingError, match="cannot be written: No such file"):
         write_recording(tmp_path / "absent" / "run.jsonl", HEADER, [ROW])
-    with pytest.raises(RecordingError, match=r"ends in \.jsonl, \.jsonl\.gz or \.parquet"):
+    with pytest.raises(RecordingError, match=r"must end in \.jsonl, \.jsonl\.gz or \.parquet"):
         write_recording(tmp_path / "run.txt", HEADER, [ROW])
     (tmp_path / "latin.jsonl").write_bytes(json.dumps(HEADER).encode() + b'\n{"id": "\xe9"}\n')
     with pytest.raises(RecordingError, match="line 2: is not UTF-8 text"):
@@ -352,9 +352,9 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     write_recording(path, HEADER, [ROW])
     before = path.read_bytes()
-    with pytest.raises(RecordingError, match=r"line 3, note: nan is no JSON number"):
+    with pytest.raises(RecordingError, match=r"line 3, note: nan is not a JSON number"):
         write_recording(path, HEADER, [ROW, {**ROW, "id": "q2", "note": math.nan}])
-    with pytest.raises(RecordingError, match=r"id: 'q1' was written already"):
+    with pytest.raises(RecordingError, match=r"id: 'q1' was already written"):
         write_recording(path, HEADER, [ROW, ROW])
     with pytest.raises(RecordingError, match=r"line 2, note: a set has no form in JSON"):
         write_recording(path, HEADER, [{**ROW, "note": {1}}])

@@ -64,9 +64,9 @@ def test_what_is_wrong_is_named(written: Path) -> None:
     before = written.read_bytes()
     with pytest.raises(RecordingError, match=r"run\.parquet, row 1, samples\[0\]\.text: is missing"):
         write_recording(written, HEADER, [{**ROW, "samples": [{}]}])
-    with pytest.raises(RecordingError, match=r"run\.parquet, row 2, note: nan is no JSON number"):
+    with pytest.raises(RecordingError, match=r"run\.parquet, row 2, note: nan is not a JSON number"):
         write_recording(written, HEADER, [ROW, {**OTHER, "note": float("nan")}])
-    with pytest.raises(RecordingError, match="'q1' was written already"):
+    with pytest.raises(RecordingError, match="'q1' was already written"):
         write_recording(written, HEADER, [ROW, ROW])
     with pytest.raises(RecordingError, match=r"cannot be written"):
         write_recording(written.parent / "absent" / "run.parquet", HEADER, [ROW])
@@ -80,7 +80,7 @@ def test_a_wrong_file_is_named(written: Path) -> None:
     with pytest.raises(RecordingError, match=r"run\.parquet, samples: the column is missing"):
         read_recording(written)
     pa.parquet.write_table(table.replace_schema_metadata({}), written)
-    with pytest.raises(RecordingError, match="has no header in its metadata"):
+    with pytest.raises(RecordingError, match="has no recording header in its metadata"):
         read_recording(written)
     pa.parquet.write_table(
         table.replace_schema_metadata({"semtropy_recording": '{"semtropy_recording": 2}'}), written
@@ -91,7 +91,7 @@ def test_a_wrong_file_is_named(written: Path) -> None:
     with pytest.raises(RecordingError, match=r"id: the column is int64, expected string"):
         read_recording(written)
     pa.parquet.write_table(pa.concat_tables([table, table]), written)
-    with pytest.raises(RecordingError, match=r"row 3, id: 'q1' is the id of row 1 already"):
+    with pytest.raises(RecordingError, match=r"row 3, id: 'q1' is already the id of row 1"):
         read_recording(written)
     pa.parquet.write_table(table, written)
     written.write_bytes(written.read_bytes()[:-100])

@@ -21,7 +21,7 @@ from tools.markdown import blocks
 from openai_upstream import served
 from semtropy import __version__
 from semtropy.cli import parser, serve
-from semtropy.models.scripted import Scripted
+from semtropy.models.scripted import ScriptedModel
 from semtropy.server.app import create_app
 from semtropy.server.settings import Settings, environment_name
 
@@ -99,7 +99,7 @@ def test_image_user_ports_and_folders_agree(resources: dict[str, Any]) -> None:
 
 
 def test_probes_ask_routes_that_are_there(resources: dict[str, Any]) -> None:
-    routes = create_app(Settings(judge="exact"), model=Scripted(default={"yes": 1.0})).openapi()["paths"]
+    routes = create_app(Settings(judge="exact"), model=ScriptedModel(default={"yes": 1.0})).openapi()["paths"]
     one = container(resources)
     for probe, path in (("readinessProbe", "/readyz"), ("livenessProbe", "/healthz")):
         asked = one[probe]["httpGet"]
@@ -143,7 +143,7 @@ def test_the_health_check_tells_up_from_down() -> None:
         command = [sys.executable, *(each.replace("127.0.0.1:8080", address) for each in arguments)]
         return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
 
-    with served(create_app(Settings(judge="exact"), model=Scripted(default={"yes": 1.0}))) as url:
+    with served(create_app(Settings(judge="exact"), model=ScriptedModel(default={"yes": 1.0}))) as url:
         address = url.removeprefix("http://")
         assert healthy(address)
     assert not healthy(address)

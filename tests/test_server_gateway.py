@@ -265,9 +265,9 @@ def test_check_asks_the_upstream(front: str) -> None:
 
 
 def test_the_built_in_model_answers_without_an_upstream() -> None:
-    from semtropy.models.scripted import Scripted
+    from semtropy.models.scripted import ScriptedModel
 
-    app = create_app(Settings(judge="exact"), model=Scripted(SPREADS))
+    app = create_app(Settings(judge="exact"), model=ScriptedModel(SPREADS))
     with served(app) as url:
         assert ask(client(url), STEADY).choices[0].message.content == "It is Paris of course"
         chunks = list(ask(client(url), UNSURE, stream=True))

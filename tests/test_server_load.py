@@ -21,7 +21,7 @@ pytest.importorskip("uvicorn")
 from benchmarks.gateway import answers, fair, load  # noqa: E402
 
 from openai_upstream import Upstream, served  # noqa: E402
-from semtropy.models.scripted import Scripted  # noqa: E402
+from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.runs import Run  # noqa: E402
 from semtropy.server.settings import Settings  # noqa: E402
@@ -86,7 +86,7 @@ def test_what_is_kept_does_not_grow() -> None:
 
 def test_schemathesis_finds_no_server_error() -> None:
     schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: pip install schemathesis")
-    model = Scripted(default={"yes": 0.6, "no": 0.4})
+    model = ScriptedModel(default={"yes": 0.6, "no": 0.4})
     tried: Counter[str] = Counter()
     with served(create_app(Settings(judge="exact", max_upload=2000), model=model)) as url:
         schema = schemathesis.openapi.from_url(f"{url}/openapi.json")

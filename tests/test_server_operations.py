@@ -30,7 +30,7 @@ pytest.importorskip("uvicorn")
 from openai_upstream import Upstream, served  # noqa: E402
 from semtropy import Verdict  # noqa: E402
 from semtropy.errors import InputError  # noqa: E402
-from semtropy.models.scripted import Scripted  # noqa: E402
+from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.logs import JSONLines  # noqa: E402
 from semtropy.server.metrics import PARTS  # noqa: E402
@@ -41,7 +41,7 @@ EVEN = {f"name {k}": 0.125 for k in range(8)}
 
 
 def gateway(model: Any = None, **settings: Any) -> Any:
-    return served(create_app(Settings(judge="exact", **settings), model=model or Scripted(default=EVEN)))
+    return served(create_app(Settings(judge="exact", **settings), model=model or ScriptedModel(default=EVEN)))
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def test_a_clients_key_is_not_kept() -> None:
 
 def test_logs_are_json_without_prompts_or_keys(caplog: pytest.LogCaptureFixture) -> None:
     secret = "the-prompt-nobody-may-see"
-    with caplog.at_level(logging.DEBUG), gateway(Scripted({secret: EVEN}), keys=("a-key",)) as url:
+    with caplog.at_level(logging.DEBUG), gateway(ScriptedModel({secret: EVEN}), keys=("a-key",)) as url:
         headers = {"Authorization": "Bearer a-key"}
         httpx.post(f"{url}/v1/check", json={"prompt": secret}, headers=headers)
         httpx.post(f"{url}/v1/check", json={"prompt": f"{secret} unknown"}, headers=headers)
@@ -282,7 +282,7 @@ def test_an_exception_is_logged_without_its_message() -> None:
 
 
 def test_counters_are_exact() -> None:
-    with gateway(Scripted({"sure": {"yes": 1.0}, "unsure": EVEN})) as url:
+    with gateway(ScriptedModel({"sure": {"yes": 1.0}, "unsure": EVEN})) as url:
         replies = [
             httpx.post(f"{url}/v1/check", json={"prompt": prompt, "seed": seed}).json()
             for prompt in ("sure", "unsure")
@@ -334,7 +334,7 @@ def test_the_latency_of_each_part_is_told(streaming: bool) -> None:
 # Sharing and limits
 
 
-class Slow(Scripted):
+class Slow(ScriptedModel):
     """Counts draws, and takes its time over them."""
 
     def __init__(self, delay: float) -> None:

@@ -22,7 +22,7 @@ from semtropy.recording import parts as parts_module
 from semtropy.recording import read_recording
 from semtropy.recording import store as store_module
 from semtropy.recording.parts import Part, checksum, read_manifest, row_lines, store_parts
-from semtropy.recording.store import Store, encode_row
+from semtropy.recording.store import RecordingStore, encode_row
 from semtropy.recording.store_tools import export, merge, summarise, verify
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def row(number: int, text: str = "Paris") -> dict[str, Any]:
     return {"id": f"q{number}", "index": number, "question": "Who?", "samples": samples}
 
 
-def open_store(folder: Path, **changes: Any) -> Store:
-    return Store(folder, identity={**IDENTITY, **changes}, header=HEADER)
+def open_store(folder: Path, **changes: Any) -> RecordingStore:
+    return RecordingStore(folder, identity={**IDENTITY, **changes}, header=HEADER)
 
 
 def test_rows_come_back_in_the_order_of_the_questions(tmp_path: Path) -> None:
@@ -228,11 +228,11 @@ def test_verify_names_a_changed_byte_a_twin_and_too_much_probability(tmp_path: P
     third.with_name(f"part-00000003-{checksum(data)}.jsonl").write_bytes(data)
     faults = verify(tmp_path)
     assert len(faults) == 3
-    assert "the bytes have changed" in faults[0]
+    assert "the file has changed" in faults[0]
     assert first.name in faults[0]
-    assert "'q2' stands in" in faults[1]
+    assert "'q2' is already used in" in faults[1]
     assert "sum to 1.8097" in faults[2]
-    with pytest.raises(RecordingError, match="the bytes have changed"):
+    with pytest.raises(RecordingError, match="the file has changed"):
         list(row_lines(tmp_path))
     assert second.exists()
 

@@ -26,7 +26,7 @@ def test_it_is_the_one_the_tool_makes() -> None:
 def test_it_has_every_column(recording: Recording) -> None:
     asked = int(GENERATE[GENERATE.index("--limit") + 1])
     assert len(recording) == asked
-    assert recording.header.prices
+    assert recording.header.logprobs_usable
     for row in recording:
         assert len(row.samples) == 100
         assert row.clustered

@@ -248,8 +248,8 @@ def check(
 ) -> Verdict:
     """Ask `prompt` until the belief about its semantic entropy is firm; the rest of the options are `Options`'.
 
-    >>> from semtropy.models.scripted import Scripted
-    >>> verdict = check("Capital of France?", model=Scripted(default={"Paris": 1.0}), estimator="histogram", rng=1)
+    >>> from semtropy.models.scripted import ScriptedModel
+    >>> verdict = check("Capital of France?", model=ScriptedModel(default={"Paris": 1.0}), estimator="histogram", rng=1)
     >>> verdict.answer, verdict.flagged, verdict.samples
     ('Paris', False, 10)
     """

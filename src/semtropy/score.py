@@ -230,8 +230,10 @@ def _scored(row: Row, estimator: Estimator, calibration: Calibrated | None) -> S
     meanings = _meanings(row, evidence)
     answer = row.answer
     notes = list(belief.notes)
-    if row.header.why_no_prices and any("logprob" in s or "token_logprobs" in s for s in row["samples"]):
-        notes.append(f"log-probabilities were not used: {row.header.why_no_prices}")
+    if row.header.why_logprobs_unusable and any(
+        "logprob" in s or "token_logprobs" in s for s in row["samples"]
+    ):
+        notes.append(f"log-probabilities were not used: {row.header.why_logprobs_unusable}")
     verdict = Verdict(
         question=row.question,
         answer=max(meanings, key=lambda meaning: meaning.count).text if answer is None else answer.text,

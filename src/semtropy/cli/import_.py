@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = import_recording(arguments.format, arguments.source, arguments.target, header=dict(arguments.set))
     samples = sum(len(row["samples"]) for row in found.rows)
     print(f"{arguments.target}: {len(found.rows)} questions, {samples} samples")
-    why = Header(found.header).why_no_prices
+    why = Header(found.header).why_logprobs_unusable
     if why and any("logprob" in s or "token_logprobs" in s for row in found.rows for s in row["samples"]):
         found.notes.append(f"log-probabilities are kept but not used as floors: {why}")
     for note in found.notes:

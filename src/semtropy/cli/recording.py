@@ -1,4 +1,4 @@
-"""`semtropy recording info|verify|merge|export`: what can be done to recordings, files and folders."""
+"""`semtropy recording info|verify|merge|export`: operations on recordings, files and folders."""
 
 from __future__ import annotations
 
@@ -16,38 +16,40 @@ __all__ = ["register"]
 
 def register(commands: Any) -> None:
     """Add the command and its verbs to the parser."""
-    about = "Look at, check, merge or export recordings: files, or folders that `semtropy generate` writes."
+    description = (
+        "Inspect, verify, merge or export recordings: files, or folders written by `semtropy generate`."
+    )
     command = commands.add_parser(
-        "recording", help="look at, check, merge or export recordings", description=about
+        "recording", help="inspect, verify, merge or export recordings", description=description
     )
     verbs = command.add_subparsers(title="verbs", metavar="VERB", required=True)
 
-    info = _verb(verbs, "info", "say what a recording holds", run_info)
+    info = _verb(verbs, "info", "summarise a recording", run_info)
     info.add_argument("recording", help="a file or a folder")
     info.add_argument("--json", action="store_true", help="one JSON object")
 
     verify = _verb(
-        verbs, "verify", "read every byte and say what is wrong; exit code 1 if anything is", run_verify
+        verbs, "verify", "read every byte and list faults; exit code 1 if there are any", run_verify
     )
     verify.add_argument("recording", nargs="+", help="files or folders")
 
-    merge = _verb(verbs, "merge", "put the folders of one run's shards into one folder", run_merge)
+    merge = _verb(verbs, "merge", "merge the folders of one run's shards into one folder", run_merge)
     merge.add_argument("sources", nargs="+", metavar="FOLDER", help="the shards")
-    merge.add_argument("--out", required=True, metavar="DIR", help="the folder that gets all rows")
+    merge.add_argument("--out", required=True, metavar="DIR", help="the folder for all rows")
 
     export = _verb(verbs, "export", "write a recording as one file", run_export)
     export.add_argument("recording", help="a file or a folder")
-    export.add_argument("file", help="what to write: its name ends in .jsonl, .jsonl.gz or .parquet")
+    export.add_argument("file", help="the file to write; its name ends in .jsonl, .jsonl.gz or .parquet")
 
 
-def _verb(verbs: Any, name: str, about: str, run: Callable[[argparse.Namespace], int]) -> Any:
-    verb = verbs.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+def _verb(verbs: Any, name: str, summary: str, run: Callable[[argparse.Namespace], int]) -> Any:
+    verb = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
     verb.set_defaults(run=run)
     return verb
 
 
 def run_info(arguments: argparse.Namespace) -> int:
-    """Print what a recording holds."""
+    """Print a summary of a recording."""
     from ..recording.store_tools import summarise
 
     summary = dataclasses.asdict(summarise(arguments.recording))
@@ -62,7 +64,7 @@ def run_info(arguments: argparse.Namespace) -> int:
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """Print what is wrong with each recording."""
+    """Print the faults of each recording."""
     from ..recording.store_tools import verify
 
     wrong = 0

@@ -1,4 +1,4 @@
-"""Models: one file each, one line each in the registry below, loaded only when asked for."""
+"""Model backends by name: one module each, listed in a registry and imported on first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMS", "load_model"]
 
-# The part of a name before the colon -> where it is made, and how the name is written.
+# Prefix of a model's name -> its module, the function in it, and the form of the name.
 _REGISTRY = {
     "smollm2": ("llama_cpp", "smollm2", "smollm2"),
     "gguf": ("llama_cpp", "gguf", "gguf:PATH"),
@@ -26,19 +26,19 @@ FORMS = tuple(form for _, _, form in _REGISTRY.values())
 
 
 def load_model(name: str, **options: Any) -> Model:
-    """The model of that name; options go to its maker.
+    """Load a model by name; `options` are passed to its backend.
 
     >>> load_model("gpt-4")
     Traceback (most recent call last):
     ...
-    semtropy.errors.InputError: no model is called 'gpt-4': write one of smollm2, gguf:PATH, openai:MODEL, ...
+    semtropy.errors.InputError: unknown model 'gpt-4': write one of smollm2, gguf:PATH, openai:MODEL, ...
     """
     kind, _, rest = name.partition(":")
     if kind not in _REGISTRY:
-        raise InputError(f"no model is called {name!r}: write one of {', '.join(FORMS)}")
+        raise InputError(f"unknown model {name!r}: write one of {', '.join(FORMS)}")
     module, maker, form = _REGISTRY[kind]
     if bool(rest) != (":" in form):
-        raise InputError(f"model {name!r} is not complete: write it as {form}")
+        raise InputError(f"model {name!r} is incomplete: write it as {form}")
     make = getattr(import_module(f".{module}", __name__), maker)
     model: Model = make(rest, **options) if rest else make(**options)
     return model

@@ -1,4 +1,4 @@
-"""The prompt that makes a model answer in a few words, and how such an answer ends."""
+"""The few-shot prompt that makes a completion model answer in a few words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ EXAMPLES = (
 HEAD = "Answer each question briefly, in a few words.\n\n" + "".join(
     f"Question: {question}\nAnswer: {answer}\n\n" for question, answer in EXAMPLES
 )
-"""What stands before every question: five examples. An answer ends at its first line break."""
+"""The text before every question: five examples. An answer ends at its first line break."""
 
 
 def brief_prompt(question: str) -> str:
-    """The text to be continued with the answer.
+    """The prompt for `question`, to be continued with the answer.
 
     >>> brief_prompt("Who?").splitlines()[-2:]
     ['Question: Who?', 'Answer:']

@@ -1,4 +1,4 @@
-"""Drawing tokens from a network: when an answer ends, and rows drawn side by side until they have."""
+"""Batched ancestral sampling from a torch network, and the tokens that end an answer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<
 
 @dataclass(frozen=True)
 class Ends:
-    """How answers end: by a token that does nothing else, or by one with text before its line end."""
+    """The tokens that end an answer: those that add nothing to it, and those with text before a line break."""
 
-    token: int  # stands for all of `pure`
+    token: int  # reported in place of any of `pure`
     pure: frozenset[int]
-    mixed: Mapping[int, str]  # with what each still adds to the answer
+    mixed: Mapping[int, str]  # token -> the text it adds to the answer
 
     def tail(self, token: int) -> str | None:
-        """What a token that ends an answer adds to it; None for one that does not end it."""
+        """The text that an ending token adds to the answer; None if `token` does not end it."""
         return "" if token in self.pure else self.mixed.get(token)
 
     @classmethod
@@ -51,12 +51,14 @@ class Ends:
                     else:
                         pure.add(token)
         if not pure:
-            raise InputError("the tokenizer names no end token: an answer would never end")
+            raise InputError(
+                "the tokenizer has no end token, so an answer would never end: choose another checkpoint"
+            )
         return cls(named[0] if named else min(pure), frozenset(pure), mixed)
 
 
 class Decoding:
-    """Rows being drawn token by token; those that have ended leave the batch."""
+    """A batch of answers being drawn token by token; finished ones leave the batch."""
 
     def __init__(self, network: Any, ends: Ends, logits: Any, cache: Any, mask: Any) -> None:
         import torch
@@ -88,7 +90,7 @@ class Decoding:
             left = int(running.sum())
             if left == 0 or step + 1 == steps:
                 break
-            if left <= 0.75 * len(alive):  # copying the cache costs less than reading rows that have ended
+            if left <= 0.75 * len(alive):  # then copying the cache costs less than computing finished rows
                 kept = running.nonzero()[:, 0]
                 alive, picked, running = alive[kept], picked[kept], running[kept]
                 self._mask = self._mask[kept]
@@ -97,7 +99,7 @@ class Decoding:
         return tokens, scores
 
     def _pick(self, uniform: Any, temperature: float) -> tuple[Any, Any]:
-        """Invert the cumulative distribution at a uniform number a row, in double precision."""
+        """Invert the cumulative distribution of each row at its uniform number, in double precision."""
         import torch
 
         table = torch.log_softmax(self._logits.double() / temperature, dim=-1)
@@ -125,6 +127,6 @@ class Decoding:
 
 
 def uniforms(rng: Generator, n: int, steps: int) -> Any:
-    """A row of uniform numbers for each sample, from a seed of its own."""
+    """One row of uniform numbers per sample, each from a separate seed drawn from `rng`."""
     seeds = rng.integers(0, 2**63 - 1, size=n)
     return np.stack([np.random.default_rng(seed).random(steps) for seed in seeds])

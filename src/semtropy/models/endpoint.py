@@ -1,4 +1,4 @@
-"""Asking an HTTP endpoint, and asking again: concurrency, time-outs, retries with back-off, errors by kind."""
+"""A JSON client for HTTP endpoints: bounded concurrency, timeouts, retries with back-off, typed errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 
 
 class Refused(ModelError):
-    """The endpoint refused the request itself (400, 413, 422): `message` and `param` say what it did not like."""
+    """The endpoint refused the request itself (400, 413, 422); `message` and `param` say why."""
 
     def __init__(self, status: int, message: str, param: str | None = None) -> None:
         self.status, self.message, self.param = status, message, param
@@ -45,7 +45,7 @@ class Refused(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often to ask again, and how long to wait: doubling from `base`, half of it at random, at most `longest`.
+    """Retry policy: `times` retries, waiting `base` seconds, doubling, with jitter, at most `longest`.
 
     >>> [Retry(base=1.0).wait(attempt, None, luck=1.0) for attempt in range(4)]
     [1.0, 2.0, 4.0, 8.0]
@@ -58,14 +58,14 @@ class Retry:
     longest: float = 30.0
 
     def wait(self, attempt: int, asked: float | None, *, luck: float) -> float:
-        """Seconds before the next try; what the endpoint asked for (`Retry-After`) is honoured to the letter."""
+        """Seconds before the next try: what the endpoint asked for (`Retry-After`), or the back-off with jitter."""
         if asked is not None:
             return asked
         return min(self.longest, self.base * 2.0**attempt) * (0.5 + 0.5 * luck)
 
 
 class Endpoint:
-    """POSTs JSON to paths under a base URL. At most `concurrency` requests are under way at once in each event loop."""
+    """POSTs JSON to paths under a base URL, with at most `concurrency` requests at once per event loop."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class Endpoint:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
-            raise InputError(f"base_url is {base_url!r}: it starts with http:// or https://")
+            raise InputError(f"base_url is {base_url!r}: it must start with http:// or https://")
         if concurrency < 1 or not timeout > 0:
-            raise InputError(f"concurrency is {concurrency}, timeout is {timeout}: both are above 0")
+            raise InputError(f"concurrency is {concurrency}, timeout is {timeout}: both must be above 0")
         self.base_url = base_url.rstrip("/")
         self.timeout, self.retry, self.concurrency = timeout, retry or Retry(), concurrency
         self._key, self._headers, self._sleep = api_key, headers or {}, sleep
@@ -90,7 +90,7 @@ class Endpoint:
         weakref.finalize(self, _close_all, self._open).atexit = False
 
     def with_key(self, api_key: str | None) -> Endpoint:
-        """The same endpoint, connections and limits, asked with another key."""
+        """The same endpoint, connections and limits with another key."""
         other = copy.copy(self)
         other._key = api_key
         return other
@@ -99,7 +99,7 @@ class Endpoint:
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The reply's JSON object; what is transient is tried again, what is not is raised as what it is."""
+        """Post `body` and return the JSON object of the reply; transient failures are retried, others raised."""
         attempt = 0
         while True:
             try:
@@ -134,7 +134,7 @@ class Endpoint:
         return data
 
     def _client(self) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
-        """Connections belong to an event loop, so each loop has its own."""
+        """The client and semaphore of the running event loop, to which connections belong."""
         try:
             import httpx
         except ImportError as error:
@@ -159,7 +159,7 @@ class Endpoint:
         return self
 
     async def __aexit__(self, *trouble: object) -> None:
-        """The last one out of an event loop closes its connections."""
+        """Close the connections when the last user in this event loop leaves."""
         loop = asyncio.get_running_loop()
         self._users[loop] -= 1
         if self._users[loop] == 0:
@@ -191,7 +191,7 @@ class Endpoint:
         return ModelError(f"{self.base_url} answered {status}: {message}")
 
     def _said(self, reply: httpx.Response) -> tuple[str, str | None, str | None]:
-        """The endpoint's own message, the parameter and the code it names; never our key."""
+        """The endpoint's message with the key masked, and the parameter and code it names."""
         message, param, code = reply.text[:300].strip() or reply.reason_phrase, None, None
         try:
             error = reply.json()["error"]
@@ -211,14 +211,14 @@ class Endpoint:
 
 
 def _close_all(clients: _Clients) -> None:
-    """Close what a forgotten endpoint left open, as far as its event loops still run."""
+    """Close the clients of an endpoint that was garbage collected, in event loops that still run."""
     for loop, (client, _) in list(clients.items()):
         if loop.is_running():
             asyncio.run_coroutine_threadsafe(client.aclose(), loop)
 
 
 class _Transient(Exception):
-    """Worth another try; `error` is what to raise if none is left, `asked` how long the endpoint wants us to wait."""
+    """A failure to retry: `error` is raised once retries run out, `asked` is the endpoint's `Retry-After`."""
 
     def __init__(self, error: ModelError, asked: float | None = None) -> None:
         self.error, self.asked = error, asked
@@ -226,7 +226,7 @@ class _Transient(Exception):
 
 
 def _retry_after(reply: httpx.Response) -> float | None:
-    """`Retry-After` in seconds: a number, or a date."""
+    """The `Retry-After` header in seconds, given there as a number or a date."""
     value = reply.headers.get("retry-after")
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""What a GGUF file says of itself, as far as sampling needs it: its context and the tokens that end an answer."""
+"""Reads the metadata of a GGUF file that sampling needs: its context length and end tokens."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..errors import WeightsError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Header", "read_header"]
+__all__ = ["GgufHeader", "read_gguf_header"]
 
 # GGUF value types -> struct codes; 8 is a string and 9 an array.
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_LONGEST = 1 << 26  # no field of a sane file is longer; a broken length must not eat the memory
+_LONGEST = 1 << 26  # longer than any real field; bounds the memory a damaged length can claim
 
 # Special tokens that end a turn or a text, whatever the file's own end token is.
 _ENDINGS = {
@@ -32,8 +32,8 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """The name, context length and end tokens of a model, and which of its tokens are nothing but a line's end."""
+class GgufHeader:
+    """Name, context length, end token and all tokens that end an answer."""
 
     name: str
     context: int
@@ -41,7 +41,7 @@ class Header:
     endings: frozenset[int]
 
 
-def read_header(path: Path) -> Header:
+def read_gguf_header(path: Path) -> GgufHeader:
     """Read the header of the GGUF file at `path`; the weights are not touched."""
     try:
         with path.open("rb") as file:
@@ -54,12 +54,12 @@ def read_header(path: Path) -> Header:
     tokens: list[str] = fields.get("tokenizer.ggml.tokens", [])
     end = fields.get("tokenizer.ggml.eos_token_id")
     if architecture is None or end is None or not tokens:
-        raise WeightsError(f"{path}: has no language model's vocabulary and end token")
+        raise WeightsError(f"{path}: has no vocabulary or no end token: is it a language model?")
     endings = {number for number, token in enumerate(tokens) if token in _ENDINGS}
     endings |= {
         fields[key] for key in ("tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id") if key in fields
     }
-    return Header(
+    return GgufHeader(
         name=str(fields.get("general.name", path.stem)),
         context=int(fields.get(f"{architecture}.context_length", 2048)),
         end=int(end),

@@ -1,8 +1,8 @@
 """`smollm2` and `gguf:PATH`: GGUF models in this process through llama.cpp (the package xllamacpp).
 
-Numbers that depend on what was computed before would make draws irreproducible: a token evaluated in a batch and the
-same token evaluated alone differ by quantisation noise (several hundredths in probability, on SmolLM2). So every
-question starts from the same cached state, reached by the same steps, and every draw evaluates its tokens alone.
+Draws must not depend on what was computed before. A token evaluated in a batch and the same token evaluated alone
+differ by quantisation noise (up to several hundredths in probability on SmolLM2), so every question starts from the
+same cached state, reached by the same steps, and every draw evaluates its tokens alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLo
 from ..nouns import Sample
 from . import weights
 from .brief import HEAD, brief_prompt
-from .gguf import Header, read_header
+from .gguf import GgufHeader, read_gguf_header
 from .progress import shown
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["LlamaCpp", "gguf", "smollm2", "threads_for"]
 
-# How many of a position's likeliest tokens are looked at for tokens that end the answer.
+# The number of likeliest tokens per position among which those that end the answer are summed.
 _ALTERNATIVES = 64
 
 
 class LlamaCpp:
-    """A GGUF file as a model. Draws are exact: no top-k, top-p, min-p or penalty touches the distribution.
+    """A GGUF model. Sampling is exact: no top-k, top-p, min-p or penalty changes the distribution.
 
-    An answer ends at its first line break or end token. Which of the many such tokens ended it says nothing of the
-    answer, so the sequence whose probability is given is the answer's tokens and then any of them.
+    An answer ends at its first line break or end token. Which of these tokens ended it does not matter, so the
+    log-probability is that of the answer's tokens followed by any of them.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class LlamaCpp:
         if max_tokens < 1 or context < 1:
             raise InputError(f"max_tokens is {max_tokens}, context is {context}: both are at least 1")
         self.path = Path(path).expanduser()
-        self.header: Header = read_header(self.path)
+        self.header: GgufHeader = read_gguf_header(self.path)
         self.name = name or f"gguf:{path}"
         self.max_tokens = max_tokens
         self.threads = threads or threads_for(self.path.stat().st_size)
@@ -79,13 +79,13 @@ class LlamaCpp:
             return [self._one(prompt, temperature, int(seed)) for seed in seeds]
 
     def _prepare(self, prompt: str) -> None:
-        """Bring the cache to the state that this prompt always starts from, whatever was asked before."""
+        """Bring the cache to the state from which draws for this prompt always start."""
         self._ready = None
         shared = HEAD if prompt.startswith(HEAD) else None
         if shared is None:
             self._ask({"prompt": prompt, "n_predict": 0, "cache_prompt": False})
         else:
-            # Twice, so that its last token was evaluated alone the first time as it will be every other time.
+            # Twice, so that its last token is evaluated alone the first time, as it is every later time.
             self._ask({"prompt": shared, "n_predict": 0})
             self._ask({"prompt": shared, "n_predict": 0})
             self._ask({"prompt": prompt, "n_predict": 0})
@@ -99,15 +99,15 @@ class LlamaCpp:
             "seed": seed,
             "samplers": ["temperature"],
             "n_probs": _ALTERNATIVES,
-            "post_sampling_probs": True,  # the distribution drawn from, at this temperature
+            "post_sampling_probs": True,  # of the distribution sampled from, at this temperature
         }
         entries, finish = self._until_line_break(request)
-        if entries is None:  # a character made of several tokens hides their probabilities from a stream
+        if entries is None:  # a stream omits the probabilities of tokens that form one character
             entries, finish = _entries(self._ask(request))
         return _sample(entries, finish, self.header)
 
     def _until_line_break(self, request: dict[str, Any]) -> tuple[list[dict[str, Any]] | None, str | None]:
-        """Stream the answer and stop it at its first line break; None where the stream left tokens out."""
+        """Stream the answer up to its first line break; None if the stream left tokens out."""
         entries: list[dict[str, Any]] = []
         text: list[str] = []
         finish: list[str | None] = [None]
@@ -151,11 +151,11 @@ def _entries(chunk: dict[str, Any]) -> tuple[list[dict[str, Any]], str | None]:
         choice = chunk["choices"][0]
         return (choice.get("logprobs") or {}).get("content") or [], choice.get("finish_reason")
     except (KeyError, IndexError, TypeError) as error:
-        raise BadReply(f"llama.cpp sent something unexpected: {error!r}") from error
+        raise BadReply(f"llama.cpp sent an unexpected reply: {error!r}") from error
 
 
-def _sample(entries: list[dict[str, Any]], finish: str | None, header: Header) -> Sample:
-    """Answer tokens up to the end, with the probability that it ends there."""
+def _sample(entries: list[dict[str, Any]], finish: str | None, header: GgufHeader) -> Sample:
+    """The sample: the tokens up to the end, and the probability that the answer ends there."""
     text = b""
     tokens: list[int] = []
     probabilities: list[float] = []
@@ -172,25 +172,25 @@ def _sample(entries: list[dict[str, Any]], finish: str | None, header: Header) -
         tokens.append(token)
         probabilities.append(entry["prob"])
         text += piece
-        if b"\n" in piece:  # such as a full stop with its line break: text and end in one token
+        if b"\n" in piece:  # text and end in one token, such as a full stop and a line break
             text = text[: text.index(b"\n")]
             complete = True
             break
     known = bool(probabilities) and min(probabilities) > 0
     logprobs = tuple(math.log(p) for p in probabilities) if known else None
-    # An end token that llama.cpp knows and we do not: the answer is whole, its probability unknown.
-    unpriced_end = not complete and finish == "stop"
+    # llama.cpp stopped at an end token that we do not know: the answer is complete, its probability unknown.
+    end_has_no_logprob = not complete and finish == "stop"
     return Sample(
         text.decode("utf-8", errors="replace").strip(),
-        logprob=None if logprobs is None or unpriced_end else math.fsum(logprobs),
+        logprob=None if logprobs is None or end_has_no_logprob else math.fsum(logprobs),
         tokens=tuple(tokens),
         token_logprobs=logprobs,
-        complete=complete or unpriced_end,
+        complete=complete or end_has_no_logprob,
     )
 
 
-def _ends(token: int, piece: bytes, header: Header) -> bool:
-    """Whether the token is an end and nothing else."""
+def _ends(token: int, piece: bytes, header: GgufHeader) -> bool:
+    """Whether the token ends an answer and adds nothing to it."""
     return token in header.endings or (b"\n" in piece and not piece.strip())
 
 
@@ -213,9 +213,11 @@ def _load(path: Path, context: int, threads: int) -> Any:
     params.model.path = str(path)
     params.n_ctx, params.n_parallel = context, 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-    params.cache_ram_mib = 0  # a saved state restored behind our back would change the numbers
+    params.cache_ram_mib = 0  # restoring a saved state would change the numbers
     params.verbosity, params.warmup = -1, False
-    params.api_keys = [secrets.token_hex()]  # the package also listens on loopback: nobody is let in there
+    params.api_keys = [
+        secrets.token_hex()
+    ]  # the package also listens on loopback: a random key keeps others out
     try:
         return xllamacpp.Server(params)
     except Exception as error:
@@ -223,11 +225,11 @@ def _load(path: Path, context: int, threads: int) -> Any:
 
 
 def threads_for(size: int) -> int:
-    """How many threads to run a model of `size` bytes on.
+    """The number of threads for a model of `size` bytes.
 
     llama.cpp's threads wait for each other by spinning, so one that has to share its core holds up all of them:
-    beside one busy process, two threads on two cores took seconds a token. A small model runs on one thread, which
-    no neighbour can stall; a large one gets the cores that are idle now, but never more than half.
+    beside one busy process, two threads on two cores took seconds per token. A small model runs on one thread; a large
+    one gets the cores that are idle now, at most half of them.
     """
     if size < 1 << 29:
         return 1
@@ -238,14 +240,14 @@ def threads_for(size: int) -> int:
 
 @cache
 def _shared(path: Path, max_tokens: int, threads: int | None, process: int) -> LlamaCpp:
-    """One a process, never let go: llama.cpp's threads do not survive a fork, and ending them there crashes."""
+    """One model per process, never freed: llama.cpp's threads do not survive a fork, and ending them there crashes."""
     return LlamaCpp(path, name="smollm2", max_tokens=max_tokens, threads=threads)
 
 
 def smollm2(
     *, progress: Progress | None = None, max_tokens: int = 32, threads: int | None = None
 ) -> LlamaCpp:
-    """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once a process."""
+    """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once per process."""
     path = weights.where("smollm2")
     if path is None and progress is None:
         with shown("Fetching the model smollm2") as progress:
@@ -254,5 +256,5 @@ def smollm2(
 
 
 def gguf(path: str, **options: Any) -> LlamaCpp:
-    """The GGUF file at `path`; `threads`, `context` and `max_tokens` can be set."""
+    """The GGUF model at `path`; options are `threads`, `context` and `max_tokens`."""
     return LlamaCpp(path, **options)

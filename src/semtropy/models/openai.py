@@ -1,7 +1,7 @@
-"""`openai:MODEL` and `completions:MODEL`: any endpoint that speaks OpenAI's protocol.
+"""`openai:MODEL` and `completions:MODEL`: endpoints that speak OpenAI's protocol.
 
-Endpoints differ in what they offer. Everything that helps is asked for (log-probabilities, several answers a request,
-a seed, no cut of the distribution); what an endpoint refuses by name is left out from then on.
+Endpoints differ in what they support. Requests ask for log-probabilities, several answers at once, a seed and an
+untruncated distribution; an option that an endpoint refuses is left out of later requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Chat", "Completions", "chat", "completions"]
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 BRIEF = "Answer the question as briefly as possible: a name, a number or a few words, and nothing else."
 
-# What can be left out of a request, and the words by which an endpoint says that it does not like it.
+# Options that can be left out of a request -> a pattern of the messages by which endpoints refuse them.
 _OPTIONAL = {
     "logprobs": r"logprob",
     "exact": r"top_k|min_p|unrecognized|unknown (field|param|arg)|extra (input|field)|unexpected|not permitted",
@@ -41,8 +41,8 @@ _OPTIONAL = {
 }
 
 
-class _Asking(ABC):
-    """What both kinds of endpoint share: building requests, splitting `n`, leaving out what is refused."""
+class _OpenAIModel(ABC):
+    """Shared by both kinds of endpoint: builds requests, splits `n`, leaves out refused options."""
 
     path: str
 
@@ -54,43 +54,43 @@ class _Asking(ABC):
 
     async def ask(
         self,
-        about: dict[str, Any],
+        fields: dict[str, Any],
         n: int,
         temperature: float,
         rng: Generator | None,
         read: Callable[..., Sample],
     ) -> list[Sample]:
-        """Draw `n` answers; an endpoint that gives fewer than asked for is asked again for each that is missing."""
+        """Draw `n` answers to the request with `fields` (messages or prompt); missing ones are requested one by one."""
         rng = np.random.default_rng(rng)
         first = n if "n" not in self.refused else 1
-        samples = await self._request(about, first, temperature, rng, read)
+        samples = await self._request(fields, first, temperature, rng, read)
         if not samples or len(samples) >= n:
             return samples[:n]
         seeds = rng.spawn(n - len(samples))
-        others = (self._request(about, 1, temperature, seed, read) for seed in seeds)
+        others = (self._request(fields, 1, temperature, seed, read) for seed in seeds)
         return samples + [sample for some in await asyncio.gather(*others) for sample in some]
 
     async def _request(
-        self, about: dict[str, Any], n: int, temperature: float, rng: Generator, read: Callable[..., Sample]
+        self, fields: dict[str, Any], n: int, temperature: float, rng: Generator, read: Callable[..., Sample]
     ) -> list[Sample]:
         seed = int(rng.integers(1 << 31))
         while True:
             asked = self.refused
             try:
-                reply = await self.endpoint.post(self.path, self._body(about, n, temperature, seed))
+                reply = await self.endpoint.post(self.path, self._body(fields, n, temperature, seed))
                 break
             except Refused as error:
-                if self.refused == asked:  # else another request has found out the same meanwhile
-                    self.refused |= {self._culprit(error, n)}
+                if self.refused == asked:  # else a concurrent request found out the same
+                    self.refused |= {self._refused_option(error, n)}
                 n = 1 if "n" in self.refused else n
         choices = reply.get("choices")
         if not isinstance(choices, list):
             raise BadReply(f"{self.endpoint.base_url}: the reply has no choices")
-        # At another temperature than 1 endpoints differ in whose log-probabilities they report: not used.
-        return [read(choice, priced=temperature == 1.0) for choice in choices]
+        # At other temperatures endpoints differ in which distribution's log-probabilities they report.
+        return [read(choice, logprobs_of_sampling=temperature == 1.0) for choice in choices]
 
-    def _body(self, about: dict[str, Any], n: int, temperature: float, seed: int) -> dict[str, Any]:
-        body = {"model": self.model, **about, "temperature": temperature, "top_p": 1.0, "n": n, "seed": seed}
+    def _body(self, fields: dict[str, Any], n: int, temperature: float, seed: int) -> dict[str, Any]:
+        body = {"model": self.model, **fields, "temperature": temperature, "top_p": 1.0, "n": n, "seed": seed}
         body["max_completion_tokens" if "max_tokens" in self.refused else "max_tokens"] = self.max_tokens
         if "logprobs" not in self.refused:
             body |= self.logprobs()
@@ -103,7 +103,7 @@ class _Asking(ABC):
 
     @abstractmethod
     def logprobs(self) -> dict[str, Any]:
-        """What asks this kind of endpoint for log-probabilities."""
+        """The request fields that ask for log-probabilities."""
 
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
@@ -120,8 +120,8 @@ class _Asking(ABC):
         """Close the connections that synchronous calls opened."""
         portal.run(self.endpoint.aclose())
 
-    def _culprit(self, error: Refused, n: int) -> str:
-        """Which optional part the endpoint refused, or the error as what it is."""
+    def _refused_option(self, error: Refused, n: int) -> str:
+        """The option that the endpoint refused; raises if the refusal has another reason."""
         said = f"{error.param or ''} {error.message}"
         if re.search(r"context|too long|maximum.*tokens", said) and re.search(
             r"exceed|maximum|too long", said
@@ -136,8 +136,8 @@ class _Asking(ABC):
         raise ModelError(f"{self.endpoint.base_url}: {error}") from error
 
 
-class Chat(_Asking):
-    """A chat endpoint. `system` asks for brevity, as long answers rarely mean the same twice; None leaves it out."""
+class Chat(_OpenAIModel):
+    """A chat endpoint. `system` asks for brief answers, since long ones rarely agree; None sends no system message."""
 
     path = "/chat/completions"
 
@@ -155,8 +155,8 @@ class Chat(_Asking):
     ) -> list[Sample]:
         """Draw `n` answers to `prompt`."""
         system = [{"role": "system", "content": self.system}] if self.system else []
-        about = {"messages": [*system, {"role": "user", "content": prompt}]}
-        return await self.ask(about, n, temperature, rng, chat_sample)
+        fields = {"messages": [*system, {"role": "user", "content": prompt}]}
+        return await self.ask(fields, n, temperature, rng, chat_sample)
 
     def sample(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -165,8 +165,8 @@ class Chat(_Asking):
         return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
 
-class Completions(_Asking):
-    """A plain completions endpoint, asked with brief examples before the question."""
+class Completions(_OpenAIModel):
+    """A plain completions endpoint, prompted with brief examples before the question."""
 
     path = "/completions"
 
@@ -193,9 +193,9 @@ class Completions(_Asking):
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` continuations of `prompt` as it stands, each up to its first line break."""
-        # A stop string at the line break itself would take the end of the answer out of the log-probabilities.
-        about = {"prompt": prompt, "stop": ["Question:"]}
-        return await self.ask(about, n, temperature, rng, completion_sample)
+        # A stop string at the line break would remove the end of the answer from the log-probabilities.
+        fields = {"prompt": prompt, "stop": ["Question:"]}
+        return await self.ask(fields, n, temperature, rng, completion_sample)
 
     def complete(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -212,12 +212,12 @@ def _endpoint(base_url: str | None, api_key: str | None, options: dict[str, Any]
 
 
 def chat(model: str, *, base_url: str | None = None, api_key: str | None = None, **options: Any) -> Chat:
-    """A chat model; without `base_url` and `api_key`, OPENAI_BASE_URL and OPENAI_API_KEY say where and as whom."""
+    """A chat model; `base_url` and `api_key` default to OPENAI_BASE_URL and OPENAI_API_KEY."""
     return Chat(model, _endpoint(base_url, api_key, options), **options)
 
 
 def completions(
     model: str, *, base_url: str | None = None, api_key: str | None = None, **options: Any
 ) -> Completions:
-    """A plain completions model; the settings are those of `chat`."""
+    """A plain completions model; the options are those of `chat`."""
     return Completions(model, _endpoint(base_url, api_key, options), **options)

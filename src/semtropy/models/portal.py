@@ -1,4 +1,4 @@
-"""One event loop in a background thread, so that synchronous code can run what is written once as asynchronous."""
+"""Runs coroutines from synchronous code, on one event loop in a background thread."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 @lru_cache(maxsize=1)
 def _loop(process: int) -> asyncio.AbstractEventLoop:
-    """The loop of this process: threads do not survive a fork, so a child needs its own."""
+    """The event loop of this process; a forked child needs another, as threads do not survive a fork."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="semtropy-loop", daemon=True).start()
     return loop
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for `work`; works inside a running loop too (a notebook), and an interrupt cancels the work.
+    """Wait for the result of `work`, also inside a running loop (a notebook); an interrupt cancels it.
 
     >>> run(asyncio.sleep(0, "done"))
     'done'

@@ -1,4 +1,4 @@
-"""A progress bar for the one time that weights are fetched: drawn in a terminal, a plain line elsewhere."""
+"""Download progress on standard error: a bar in a terminal, one line elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["shown"]
 
 @contextmanager
 def shown(title: str) -> Iterator[Progress]:
-    """A callback that shows how far a download is, on standard error."""
+    """A callback that shows the progress of a download."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn

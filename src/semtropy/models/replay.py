@@ -1,4 +1,4 @@
-"""`replay:RECORDING`: answers from a stored run instead of a model, for what-if runs under other rules."""
+"""`replay:RECORDING`: a model that draws from the samples of a recording, to repeat a run with other rules."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["Replay", "replay"]
 
 
 class Replay:
-    """Draws, with replacement, from the samples stored for a question.
+    """Draws with replacement from the recorded samples of a question.
 
-    Below half the temperature of the recording, the stored answer is given instead. A question with a context is also
-    found as context, line break, question.
+    Below half the temperature of the recording, the recorded answer is returned instead. A question with a context is
+    also found under context, line break, question.
 
     >>> row = Row({"id": "1", "question": "Capital of France?", "samples": [{"text": "Paris", "logprob": -0.1}]})
     >>> Replay([row]).sample("Capital of France?", 2, rng=np.random.default_rng(0))[1].text

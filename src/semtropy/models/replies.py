@@ -1,4 +1,4 @@
-"""From an OpenAI-style choice to a Sample: was the end of the answer priced, or not?"""
+"""Samples from the choices of OpenAI-style replies; detects whether the log-probabilities include the end token."""
 
 from __future__ import annotations
 
@@ -10,30 +10,47 @@ from ..nouns import Sample
 
 __all__ = ["chat_sample", "completion_sample"]
 
-Priced = tuple[bytes, float]
+Entry = tuple[bytes, float]
+"""A token's bytes and its log-probability."""
 
 
-def chat_sample(choice: dict[str, Any], *, priced: bool) -> Sample:
-    """A choice of a chat completion; `priced` says whether its log-probabilities are of what was drawn from."""
+def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+    """The sample in a choice of a chat completion.
+
+    `logprobs_of_sampling` says whether the log-probabilities belong to the distribution sampled from; where they
+    do not, or where the end token is missing from them, `Sample.logprob` is None.
+    """
     try:
         text = choice["message"].get("content") or ""
         entries = _entries(choice.get("logprobs"))
     except (KeyError, AttributeError, TypeError, ValueError) as error:
-        raise BadReply(f"a choice is not what chat completions promise: {error!r}") from error
+        raise BadReply(f"a choice does not follow the chat completions format: {error!r}") from error
     finish = choice.get("finish_reason")
-    return _sample(text, entries, finish=finish, ended=_end_is_priced(text, entries), priced=priced)
+    return _sample(
+        text,
+        entries,
+        finish=finish,
+        ended=_end_has_logprob(text, entries),
+        logprobs_of_sampling=logprobs_of_sampling,
+    )
 
 
-def completion_sample(choice: dict[str, Any], *, priced: bool) -> Sample:
-    """A choice of a plain completion: the answer ends at its first line break, whose token is its end token."""
+def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+    """The sample in a choice of a plain completion: it ends at the first line break, whose token is the end token."""
     try:
         text = str(choice["text"] or "")
         entries = _entries(choice.get("logprobs"))
     except (KeyError, AttributeError, TypeError, ValueError) as error:
-        raise BadReply(f"a choice is not what completions promise: {error!r}") from error
+        raise BadReply(f"a choice does not follow the completions format: {error!r}") from error
     finish = choice.get("finish_reason")
     if "\n" not in text:
-        return _sample(text, entries, finish=finish, ended=_end_is_priced(text, entries), priced=priced)
+        return _sample(
+            text,
+            entries,
+            finish=finish,
+            ended=_end_has_logprob(text, entries),
+            logprobs_of_sampling=logprobs_of_sampling,
+        )
     first = text.split("\n", 1)[0]
     if entries is not None:
         # Tokens up to and with the first line break, if they spell the text that came back.
@@ -41,10 +58,12 @@ def completion_sample(choice: dict[str, Any], *, priced: bool) -> Sample:
         last = next((k for k, (piece, _) in enumerate(entries) if b"\n" in piece), None)
         faithful = spelled.decode("utf-8", "replace").startswith(first)
         entries = entries[: last + 1] if last is not None and faithful else None
-    return _sample(first, entries, finish="stop", ended=entries is not None, priced=priced)
+    return _sample(
+        first, entries, finish="stop", ended=entries is not None, logprobs_of_sampling=logprobs_of_sampling
+    )
 
 
-def _entries(logprobs: Any) -> list[Priced] | None:
+def _entries(logprobs: Any) -> list[Entry] | None:
     """Tokens as bytes with their log-probabilities, from today's layout or the older one; None if there are none."""
     if not logprobs:
         return None
@@ -63,12 +82,12 @@ def _bytes(entry: dict[str, Any]) -> bytes:
     return bytes(raw) if raw is not None else str(entry["token"]).encode()
 
 
-def _end_is_priced(text: str, entries: list[Priced] | None) -> bool:
+def _end_has_logprob(text: str, entries: list[Entry] | None) -> bool:
     """Whether the last token is the end: the others spell the whole text, and it adds something else, or nothing.
 
-    >>> _end_is_priced("Paris", [(b"Paris", -0.1)])
+    >>> _end_has_logprob("Paris", [(b"Paris", -0.1)])
     False
-    >>> _end_is_priced("Paris", [(b"Paris", -0.1), (b"<|im_end|>", -0.2)])
+    >>> _end_has_logprob("Paris", [(b"Paris", -0.1), (b"<|im_end|>", -0.2)])
     True
     """
     if not entries:
@@ -82,13 +101,15 @@ def _end_is_priced(text: str, entries: list[Priced] | None) -> bool:
     return not entries[-1][0] or bool(last)
 
 
-def _sample(text: str, entries: list[Priced] | None, *, finish: Any, ended: bool, priced: bool) -> Sample:
+def _sample(
+    text: str, entries: list[Entry] | None, *, finish: Any, ended: bool, logprobs_of_sampling: bool
+) -> Sample:
     values = tuple(min(0.0, value) for _, value in entries) if entries else None
     whole = finish in ("stop", None, "eos", "end_turn")
     pieces = tuple(piece.decode("utf-8", "backslashreplace") for piece, _ in entries) if entries else None
     return Sample(
         text.strip(),
-        logprob=math.fsum(values) if values and whole and ended and priced else None,
+        logprob=math.fsum(values) if values and whole and ended and logprobs_of_sampling else None,
         tokens=pieces,
         token_logprobs=values,
         complete=whole,

@@ -1,4 +1,4 @@
-"""`scripted`: a model that answers from a script, for tests, docs and trying things out."""
+"""`scripted:FILE.json`: a model with known answer probabilities, for tests and documentation."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..nouns import Sample
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-__all__ = ["Scripted", "scripted"]
+__all__ = ["ScriptedModel", "scripted"]
 
 Answers = Mapping[str, float]
 
 
-class Scripted:
-    """Draws from a known distribution over answers, so that everything measured has a known truth.
+class ScriptedModel:
+    """Draws from a known distribution over answers, so that estimates can be compared with the truth.
 
     `script` maps each prompt to its answers and their probabilities; `default` answers every other prompt.
 
-    >>> model = Scripted(default={"Paris": 0.75, "Lyon": 0.25})
+    >>> model = ScriptedModel(default={"Paris": 0.75, "Lyon": 0.25})
     >>> [round(sample.logprob, 3) for sample in model.sample("Capital?", 2, rng=np.random.default_rng(1))]
     [-0.288, -1.386]
     """
@@ -75,7 +75,7 @@ def _checked(answers: Answers, prompt: str) -> dict[str, float]:
     return dict(answers)
 
 
-def scripted(path: str) -> Scripted:
+def scripted(path: str) -> ScriptedModel:
     """Read a script from a JSON file: {"prompt": {"answer": probability}}; the prompt "*" answers all others."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -84,4 +84,4 @@ def scripted(path: str) -> Scripted:
     if not isinstance(data, dict) or not all(isinstance(answers, dict) for answers in data.values()):
         raise InputError(f'{path}: expected {{"prompt": {{"answer": probability}}}}')
     default = data.pop("*", None)
-    return Scripted(data, default=default, name=f"scripted:{path}")
+    return ScriptedModel(data, default=default, name=f"scripted:{path}")

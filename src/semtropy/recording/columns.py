@@ -1,9 +1,9 @@
-"""A recording's objects as typed columns, exactly: what a column cannot hold goes to `extra`, as JSON.
+"""Lossless conversion between JSON objects and typed columns, for Parquet.
 
-A column has one type, and a null where there is no value; a JSON object may hold keys nobody foresaw, a whole
-number among floats, a null that was written down. `pack` puts each value into its column where that loses
-nothing, and the rest into `extra`; `unpack` puts them together again, key order included. In most recordings
-`extra` is empty or holds just the keys the schema does not name.
+A column has one type, and null where there is no value. A JSON object may hold unknown keys, an integer among
+floats, or an explicit null. `pack` puts each value into its column if that loses nothing and the rest, as JSON,
+into the column `extra`; `unpack` restores the object including the order of its keys. In most recordings `extra`
+is empty or holds only the keys the schema does not name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _text(value: Any) -> bool:
 def _is_utf8(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can write and a column cannot
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can escape and a column cannot hold
         return False
     return True
 
@@ -53,7 +53,7 @@ def _tokens(value: Any) -> bool:
 
 Layout = Mapping[str, tuple[Callable[[Any], bool], bool]]
 
-# Column -> (what fits it, whether a null in it means a null that was written down rather than no key).
+# Column -> (whether a value fits it, whether null in the column means an explicit null rather than a missing key).
 ROW: Layout = {
     "id": (_text, False),
     "question": (_text, False),
@@ -80,7 +80,7 @@ SAMPLE: Layout = {
 
 
 def pack(held: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
-    """`held` as columns.
+    """The object `held` as a dict of columns.
 
     >>> pack({"text": "4", "logprob": -1, "accuracy": 0.5}, SAMPLE)["extra"]
     '{"logprob": -1, "accuracy": 0.5}'
@@ -102,7 +102,7 @@ def _has_column(key: str, value: Any, columns: Mapping[str, Any], layout: Layout
 
 
 def unpack(columns: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
-    """What `pack` was given.
+    """The inverse of `pack`.
 
     >>> held = {"meaning": 0, "text": "4", "logprob": None, "note": {"by": "hand"}}
     >>> unpack(pack(held, SAMPLE), SAMPLE) == held
@@ -117,6 +117,6 @@ def unpack(columns: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
 
 
 def _order(columns: Mapping[str, Any], layout: Layout, rest: Mapping[str, Any]) -> list[str]:
-    """The order of keys that goes without saying: those of the columns, then the rest."""
+    """The default order of keys, which need not be stored: those of the columns, then the rest."""
     plain = [key for key in layout if key not in rest and (columns[key] is not None or layout[key][1])]
     return [*plain, *rest]

@@ -1,4 +1,4 @@
-"""A question's samples as arrays, from which a study draws subsamples by the million."""
+"""The samples of one question as arrays, so that studies can draw millions of subsamples."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["Draws"]
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """One question's samples, an entry a sample.
+    """The samples of one question as arrays, one entry per sample.
 
-    meanings       which meaning (numbered by first appearance)
-    strings        which distinct text
-    sequences      which distinct token sequence, told apart as in `Evidence.gather`; -1 where not priced
-    logprobs       log-probability of the sequence, 0 where not priced: look at `sequences`
-    probabilities  its exponential, 0 where not priced: adds nothing to a floor
+    meanings       number of its meaning, by first appearance
+    strings        number of its text among the distinct texts
+    sequences      number of its token sequence, distinguished as in `Evidence.gather`; -1 if it has no log-probability
+    logprobs       log-probability of the sequence; 0 where `sequences` is -1
+    probabilities  exp(logprobs); 0 where `sequences` is -1, so that it adds nothing to a lower bound
     lengths        exp(mean token log-probability), or None if any sample lacks token log-probabilities
 
     >>> draws = Draws.of([Sample("Paris", -0.7), Sample("Rome", -2.0), Sample("Paris", -0.7)], Partition((0, 1, 0)))
@@ -59,14 +59,14 @@ class Draws:
             logprobs.append(sample.logprob)
         sequence = np.array(sequence_ids, dtype=np.int32)
         # math.exp, sample by sample: np.exp may differ in the last bit from what Evidence.gather adds up.
-        priced = zip(logprobs, sequence_ids, strict=True)
+        numbered = zip(logprobs, sequence_ids, strict=True)
         return cls(
             meanings=np.array(partition.meanings, dtype=np.int32),
             strings=np.array(string_ids, dtype=np.int32),
             sequences=sequence,
             logprobs=np.array(logprobs, dtype=np.float64),
             probabilities=np.array(
-                [math.exp(value) if name >= 0 else 0.0 for value, name in priced], dtype=np.float64
+                [math.exp(value) if name >= 0 else 0.0 for value, name in numbered], dtype=np.float64
             ),
             lengths=np.array(lengths, dtype=np.float64) if len(lengths) == len(samples) else None,
         )
@@ -75,14 +75,14 @@ class Draws:
         return len(self.meanings)
 
     def evidence(self, order: Sequence[int] | NDArray[np.integer]) -> Evidence:
-        """The evidence of the samples at `order`, repeats allowed: that of `Evidence.gather` on them, bit for bit."""
+        """`Evidence.gather` of the samples at the indices `order` (repeats allowed), equal to the last bit."""
         tally = _Tally(self.lengths is not None)
         for draw in self._pick(order):
             tally.add(*draw)
         return tally.evidence()
 
     def path(self, order: Sequence[int] | NDArray[np.integer]) -> Iterator[Evidence]:
-        """The evidence after each draw of `order`: what an adaptive run sees at n = 1, 2, ..."""
+        """Yield the evidence after 1, 2, ... samples of `order`, as an adaptive run sees it."""
         tally = _Tally(self.lengths is not None)
         for draw in self._pick(order):
             tally.add(*draw)
@@ -105,7 +105,7 @@ class Draws:
 
 
 class _Tally:
-    """Evidence that grows by one draw at a time."""
+    """Running totals from which the evidence so far can be read at any time."""
 
     def __init__(self, lengths_known: bool) -> None:
         self.lengths_known = lengths_known

@@ -1,6 +1,6 @@
-"""One door to recordings of every kind: JSON lines (plain or gzip), Parquet, or a folder being written.
+"""Reads and writes recordings in any format: JSON lines (plain or gzip), Parquet, or the folder of a store.
 
-What a file is, is read from its first bytes; what a new file becomes is said by its name.
+The format of an existing file is recognised by its first bytes; that of a new file is chosen by its name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARQUET_MAGIC = b"PAR1"
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A recording being read: its header at once, its rows as they are asked for, once."""
+    """A recording being read: its header, and an iterator over its rows (which can be used once)."""
 
     header: Header
     rows: Iterator[Row]
@@ -36,8 +36,7 @@ class Stream:
 def open_recording(path: str | os.PathLike[str], *, allow_empty: bool = False) -> Stream:
     """The header of the recording at `path` and an iterator over its rows, in the order of the file.
 
-    A folder is read by `semtropy.recording.parts.read_store(path)`, which like the readers here yields the header
-    and then the rows. A recording without a question is an error unless `allow_empty`.
+    `path` is a file or the folder of a store. A recording without questions is an error unless `allow_empty`.
     """
     place = Path(path)
     parts = _reader(place)
@@ -62,22 +61,24 @@ def read_recording(path: str | os.PathLike[str], *, allow_empty: bool = False) -
 def write_recording(
     path: str | os.PathLike[str], header: Header | Mapping[str, Any], rows: Iterable[Row | Mapping[str, Any]]
 ) -> int:
-    """Write a recording in the format its name asks for (.jsonl, .jsonl.gz, .parquet); how many rows it has.
+    """Write a recording in the format given by its name (.jsonl, .jsonl.gz, .parquet); return the number of rows.
 
-    The file appears under its name only when it is whole.
+    The file appears under its name only once it is complete.
     """
     name = Path(path).name
     if name.endswith(".parquet"):
         count: int = import_module(".parquet", __package__).write_parquet(path, header, rows)
         return count
     if not name.endswith((".jsonl", ".jsonl.gz")):
-        raise RecordingError("a recording's name ends in .jsonl, .jsonl.gz or .parquet", path=str(path))
+        raise RecordingError(
+            "the name of a recording must end in .jsonl, .jsonl.gz or .parquet", path=str(path)
+        )
     return write_lines(path, header, rows)
 
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Rows hold no cycles, but a million new lists set the collector looking for some: a third of the reading time."""
+    """Pause the garbage collector: rows hold no cycles, and looking for some takes a third of the reading time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

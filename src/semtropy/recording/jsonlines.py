@@ -1,4 +1,4 @@
-"""Recordings as JSON lines, plain or gzip: a header line, then a line a question, read and written one at a time."""
+"""Recordings as JSON lines, plain or gzip: a header line, then one line per question, streamed both ways."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_lines(path: Path) -> Iterator[Header | Row]:
-    """The header, then the rows, in the order of the file; memory holds one row and the ids seen."""
+    """Yield the header, then the rows in the order of the file; memory holds one row and the ids so far."""
     name = str(path)
     header: Header | None = None
     lines_of_ids: dict[str, int] = {}
@@ -35,7 +35,7 @@ def read_lines(path: Path) -> Iterator[Header | Row]:
         row = Row(fields, header=header, path=name, line=line)
         first = lines_of_ids.setdefault(row.id, line)
         if first != line:
-            row.fail(f"{row.id!r} is the id of line {first} already: ids are unique", "id")
+            row.fail(f"{row.id!r} is already the id of line {first}: ids must be unique", "id")
         yield row
     if header is None:
         raise RecordingError(
@@ -44,7 +44,7 @@ def read_lines(path: Path) -> Iterator[Header | Row]:
 
 
 def named_header(fields: dict[str, Any], name: str, line: int | None = None) -> Header:
-    """The header, or an error that names the file it was read from."""
+    """The header made from `fields`; errors name the file it was read from."""
     try:
         return Header(fields)
     except RecordingError as error:
@@ -52,7 +52,7 @@ def named_header(fields: dict[str, Any], name: str, line: int | None = None) -> 
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, with their numbers; what is wrong with the file is named."""
+    """Yield the number and the bytes of every line that is not blank."""
     line = 0
     try:
         with ExitStack() as stack:
@@ -67,7 +67,7 @@ def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
                     yield line, text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise RecordingError(
-            f"the gzip data is cut short or damaged ({error}): the lines before are whole",
+            f"the gzip data is truncated or damaged ({error}); the lines before are intact",
             path=str(path),
             line=line + 1,
         ) from None
@@ -87,22 +87,22 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return held
 
 
-# Keys that stand twice would lose one value silently; NaN and Infinity parse here so that their field can be named.
+# A duplicate key would silently lose a value; NaN and Infinity are parsed here so that the error can name their field.
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs)
 
 
 def parse_line(text: bytes, name: str, line: int) -> dict[str, Any]:
-    """The JSON object on a line of the file `name`; whatever is wrong with it is a `RecordingError`."""
+    """Parse one line of the file `name` as a JSON object; every fault is a `RecordingError`."""
     try:
         fields = _DECODER.decode(text.decode("utf-8-sig" if line == 1 else "utf-8"))
     except UnicodeDecodeError as error:
         raise RecordingError(f"is not UTF-8 text (byte {error.start + 1})", path=name, line=line) from None
     except _DuplicateKey as error:
         raise RecordingError(
-            "the key stands twice in one object", path=name, line=line, field=str(error)
+            "the key is used twice in one object", path=name, line=line, field=str(error)
         ) from None
     except json.JSONDecodeError as error:
-        hint = "" if text.endswith(b"\n") else "; the file ends here, was it cut short?"
+        hint = "" if text.endswith(b"\n") else "; the file ends here: was it truncated?"
         message = f"is not JSON ({error.msg.lower()}, column {error.colno}){hint}"
         raise RecordingError(message, path=name, line=line) from None
     except (ValueError, RecursionError) as error:
@@ -117,7 +117,7 @@ def parse_line(text: bytes, name: str, line: int) -> dict[str, Any]:
 
 
 class Writer:
-    """Writes a recording row by row; the file appears under its name only when it is whole.
+    """Writes a recording row by row; the file appears under its name only once it is complete.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "run.jsonl.gz")
@@ -149,14 +149,14 @@ class Writer:
         return self
 
     def write(self, row: Row | Mapping[str, Any]) -> None:
-        """Add one question; it is checked as on reading."""
+        """Append one question, validated as on reading."""
         line = self.written + 2
         checked = (
             row if isinstance(row, Row) else Row(row, header=self.header, path=str(self.path), line=line)
         )
         if checked.id in self._ids:
             raise RecordingError(
-                f"{checked.id!r} was written already: ids are unique", path=str(self.path), field="id"
+                f"{checked.id!r} was already written: ids must be unique", path=str(self.path), field="id"
             )
         self._ids.add(checked.id)
         self._put(checked, line)
@@ -165,10 +165,10 @@ class Writer:
     def _put(self, fields: Header | Row, line: int) -> None:
         held = fields.fields
         try:
-            # Escaped to ASCII, so that half a surrogate pair in an answer survives the trip too.
+            # Escaped to ASCII, so that a lone surrogate in an answer is preserved.
             text = json.dumps(held if isinstance(held, dict) else dict(held), allow_nan=False)
         except (ValueError, TypeError):
-            field, reason = find_unwritable(held) or ("", "has no form in JSON")
+            field, reason = find_unwritable(held) or ("", "cannot be written as JSON")
             raise RecordingError(reason, path=str(self.path), line=line, field=field) from None
         try:
             self._stream.write(text.encode("ascii") + b"\n")
@@ -179,7 +179,7 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._stack.close()  # the last bytes are written here
+            self._stack.close()  # writes the last bytes
             if kind is None:
                 self._partial.replace(self.path)
         except OSError as failure:
@@ -194,7 +194,7 @@ class Writer:
 def write_lines(
     path: str | os.PathLike[str], header: Header | Mapping[str, Any], rows: Iterable[Row | Mapping[str, Any]]
 ) -> int:
-    """Write a whole recording; how many rows it has."""
+    """Write a whole recording; return the number of rows."""
     with Writer(path, header) as writer:
         for row in rows:
             writer.write(row)

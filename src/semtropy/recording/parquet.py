@@ -1,7 +1,7 @@
-"""Recordings as Parquet: the schema's columns, a row a question, the header in the file's metadata.
+"""Recordings as Parquet: the columns of the schema, one row per question, the header in the metadata.
 
-pandas, polars, DuckDB and Hugging Face `datasets` read these files as they are; semtropy reads back exactly what
-it wrote, as from JSON lines (how: `columns`).
+pandas, polars, DuckDB and Hugging Face `datasets` can read these files. Reading one back gives exactly what was written
+(see `columns`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["read_parquet", "write_parquet"]
 
-_Kind = TypeVar("_Kind", Header, Row)
+_Part = TypeVar("_Part", Header, Row)
 
 METADATA = b"semtropy_recording"
-ROWS_A_GROUP = 256  # what memory holds at a time, reading and writing
+ROWS_PER_GROUP = 256  # held in memory at a time
 
 
 def _arrow() -> Any:
@@ -68,7 +68,7 @@ def _schema(pa: Any, header: Header) -> Any:
 def write_parquet(
     path: str | os.PathLike[str], header: Header | Mapping[str, Any], rows: Iterable[Row | Mapping[str, Any]]
 ) -> int:
-    """Write a recording; how many rows it has. The file appears under its name only when it is whole."""
+    """Write a recording; return the number of rows. The file appears under its name only once it is complete."""
     pa = _arrow()
     target = Path(path)
     head = header if isinstance(header, Header) else Header(header)
@@ -78,7 +78,7 @@ def write_parquet(
     written = 0
     try:
         with pa.parquet.ParquetWriter(partial, schema, compression="zstd") as writer:
-            while group := list(islice(checked, ROWS_A_GROUP)):
+            while group := list(islice(checked, ROWS_PER_GROUP)):
                 writer.write_table(pa.Table.from_arrays(_arrays(group, schema), schema=schema))
                 written += len(group)
         partial.replace(target)
@@ -95,13 +95,13 @@ def _checked(rows: Iterable[Row | Mapping[str, Any]], header: Header, path: Path
         checked = row if isinstance(row, Row) else Row(row, header=header, path=f"{path}, row {place}")
         if checked.id in ids:
             raise RecordingError(
-                f"{checked.id!r} was written already: ids are unique", path=str(path), field="id"
+                f"{checked.id!r} was already written: ids must be unique", path=str(path), field="id"
             )
         ids.add(checked.id)
         yield dict(_writable(checked, path, place))
 
 
-def _writable(held: _Kind, path: Path, row: int | None) -> _Kind:
+def _writable(held: _Part, path: Path, row: int | None) -> _Part:
     found = find_unwritable(held.fields)
     if found:
         where = f"{path}, row {row}" if row else str(path)
@@ -141,7 +141,7 @@ def _arrays(rows: list[dict[str, Any]], schema: pa.Schema) -> list[Any]:
 
 
 def _shown(columns: dict[str, Any], held: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """What must be shown though its exact form is in `extra`: a number as text, a text without half a character."""
+    """Fill columns that other readers need though the exact value is in `extra` (an integer id, a lone surrogate)."""
     for name in names or ("text",):
         if columns[name] is None:
             columns[name] = str(held[name]).encode("utf-8", "replace").decode()
@@ -149,7 +149,7 @@ def _shown(columns: dict[str, Any], held: Mapping[str, Any], *names: str) -> dic
 
 
 def read_parquet(path: Path) -> Iterator[Header | Row]:
-    """The header, then the rows; memory holds one group of rows."""
+    """Yield the header, then the rows; memory holds one group of rows."""
     pa = _arrow()
     name = str(path)
     try:
@@ -159,27 +159,31 @@ def read_parquet(path: Path) -> Iterator[Header | Row]:
             yield header
             place = 0
             ids: dict[str, int] = {}
-            for batch in file.iter_batches(batch_size=ROWS_A_GROUP):
+            for batch in file.iter_batches(batch_size=ROWS_PER_GROUP):
                 for fields in _rows(batch):
                     place += 1
                     row = Row(fields, header=header, path=f"{name}, row {place}")
                     if ids.setdefault(row.id, place) != place:
-                        row.fail(f"{row.id!r} is the id of row {ids[row.id]} already: ids are unique", "id")
+                        row.fail(
+                            f"{row.id!r} is already the id of row {ids[row.id]}: ids must be unique", "id"
+                        )
                     yield row
     except (pa.ArrowInvalid, pa.ArrowException, OSError) as error:
-        raise RecordingError(f"is no Parquet file that can be read ({error})", path=name) from None
+        raise RecordingError(f"cannot be read as Parquet ({error})", path=name) from None
 
 
 def _header(schema: pa.Schema, name: str) -> Header:
     held = (schema.metadata or {}).get(METADATA)
     if held is None:
-        raise RecordingError("has no header in its metadata: `semtropy` did not write it", path=name)
+        raise RecordingError(
+            "has no recording header in its metadata: was it written by another program?", path=name
+        )
     try:
         return Header(json.loads(held))
     except RecordingError as error:
         raise RecordingError(error.message, path=name, field=error.field) from None
     except (ValueError, TypeError):
-        raise RecordingError("has a header that is not JSON", path=name) from None
+        raise RecordingError("the header in its metadata is not JSON", path=name) from None
 
 
 def _compare(found: pa.Schema, expected: pa.Schema, name: str) -> None:
@@ -208,7 +212,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 
 def _objects(structs: pa.StructArray, layout: Layout) -> Iterator[dict[str, Any]]:
-    """The structs as dicts, field by field: far quicker than one by one."""
+    """Yield the structs as dicts; converting column by column is far faster than struct by struct."""
     fields = {field.name: structs.field(place).to_pylist() for place, field in enumerate(structs.type)}
     texts = fields.pop("token_texts")
     fields["tokens"] = [

@@ -1,6 +1,6 @@
-"""A store's folder as its readers see it: the manifest, the parts, and the rows in the order of the questions.
+"""Reading the folder of a store: its manifest, its parts, and the rows in the order of the questions.
 
-`store` says what lies in the folder, and writes it. Reading needs no lock: a run may be writing all the while.
+The layout is described in `store`, which writes it. Reading takes no lock and is safe while a run is writing.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ __all__ = [
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-SURVEYS = 10  # times a reader looks again because a writer packed parts meanwhile
+SURVEYS = 10  # attempts to list the parts while a writer is packing them
 _PART = re.compile(r"(part|pack)-(\d{8})(?:-(\d{8}))?-([0-9a-f]{8})\.jsonl(\.gz)?")
 _INDEX = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","index":(\d+),')
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Part:
-    """One file of rows: the commits it holds, first and last, and the checksum its name states."""
+    """One file of rows: its first and last commit, and the checksum in its name."""
 
     first: int
     last: int
@@ -55,7 +55,7 @@ class Part:
 
     @classmethod
     def parse(cls, path: Path) -> Part | None:
-        """The part at `path`, or None where the name is not a part's."""
+        """The part at `path`, or None if that is not the name of a part."""
         found = _PART.fullmatch(path.name)
         if found is None:
             return None
@@ -64,11 +64,11 @@ class Part:
 
     @property
     def packed(self) -> bool:
-        """Whether it holds many commits, compressed, and stays as long as the folder does."""
+        """Whether this is a pack: many commits in one compressed file that is never removed."""
         return self.path.suffix == ".gz"
 
     def read(self) -> bytes:
-        """The rows as bytes, checked against the checksum."""
+        """The rows as bytes, verified against the checksum."""
         raw = self.path.read_bytes()
         try:
             data = gzip.decompress(raw) if self.packed else raw
@@ -76,13 +76,13 @@ class Part:
             raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
         if checksum(data) != self.checksum:
             raise RecordingError(
-                f"the bytes have changed (checksum {checksum(data)}, not {self.checksum})",
+                f"the file has changed since it was written (checksum {checksum(data)}, not {self.checksum})",
                 path=str(self.path),
             )
         return data
 
     def lines(self) -> list[bytes]:
-        """The rows, one line of JSON each; only a newline ends a line."""
+        """The rows as lines of JSON without their newlines."""
         return self.read().split(b"\n")[:-1]
 
 
@@ -92,12 +92,14 @@ def is_store(path: str | os.PathLike[str]) -> bool:
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """The manifest of a store: `header` (the recording's first line) and `identity` (what may not change)."""
+    """The manifest of a store: the recording's `header` and the `identity` that a resumed run must share."""
     path = Path(folder) / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise StoreError(f"{folder} has no {MANIFEST}: not a folder `semtropy generate` writes") from error
+        raise StoreError(
+            f"{folder} has no {MANIFEST}: it is not a folder written by `semtropy generate`"
+        ) from error
     except ValueError as error:
         raise RecordingError(f"not JSON ({error})", path=str(path)) from error
     if not isinstance(manifest, dict) or manifest.get("semtropy_store") != FORMAT:
@@ -110,7 +112,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def store_parts(folder: str | os.PathLike[str]) -> list[Part]:
-    """The live parts in order: those a pack already holds are left out."""
+    """The parts in order, without those that a pack replaces."""
     found = filter(None, map(Part.parse, Path(folder).iterdir()))
     live: list[Part] = []
     for part in sorted(found, key=lambda part: (part.first, -part.last)):
@@ -120,16 +122,16 @@ def store_parts(folder: str | os.PathLike[str]) -> list[Part]:
 
 
 def row_lines(folder: str | os.PathLike[str]) -> Iterator[bytes]:
-    """Every row of a store as the line of JSON it was written as, in the order of the questions.
+    """Yield every row of a store as the line of JSON that was written, in the order of the questions.
 
-    Questions finish in any order on a cluster; `index` puts them back. Memory holds a number a row, the parts
-    not yet packed and a few packs. A writer may be at work: what it had committed when reading began is read.
+    Questions finish in any order on a cluster; rows are sorted by their `index`. Memory holds one number per row, the
+    parts not yet packed and a few packs. While a writer is active, the rows committed before reading began are read.
     """
     return (line for _, _, line in _ordered(folder))
 
 
 def _ordered(folder: str | os.PathLike[str]) -> Iterator[tuple[Part, int, bytes]]:
-    """Part, line number and line of every row, by `index`, rows without one in the order of the commits."""
+    """Yield part, line number and line of every row, sorted by `index`; rows without one follow in commit order."""
     parts, loose, places = _survey(folder)
     packed = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines())
     for _, number, at in places:
@@ -141,7 +143,7 @@ Survey = tuple[list[Part], dict[int, list[bytes]], list[tuple[float, int, int]]]
 
 
 def _survey(folder: str | os.PathLike[str]) -> Survey:
-    """The parts, the lines of those that a writer may yet pack and remove, and the place of every row in order."""
+    """The parts, the lines of those a writer may still pack and remove, and the sorted position of every row."""
     for _ in range(SURVEYS):
         parts, loose, places = store_parts(folder), {}, []
         try:
@@ -151,9 +153,9 @@ def _survey(folder: str | os.PathLike[str]) -> Survey:
                 if not part.packed:
                     loose[number] = lines
         except FileNotFoundError:
-            continue  # packed while we looked: the rows are in the pack now
+            continue  # packed meanwhile: its rows are in the pack now
         return parts, loose, sorted(places)
-    raise StoreError(f"{folder} changed each time it was read: is a part being removed by hand?")
+    raise StoreError(f"{folder} changed every time it was read: is another program removing its files?")
 
 
 def _index(line: bytes) -> float:
@@ -162,7 +164,7 @@ def _index(line: bytes) -> float:
 
 
 def read_store(folder: str | os.PathLike[str]) -> Iterator[Header | Row]:
-    """The header, then the rows, as the readers of files give them; a run may still be writing."""
+    """Yield the header, then the rows; a run may still be writing."""
     header = Header(read_manifest(folder)["header"])
     yield header
     for part, number, line in _ordered(folder):
@@ -170,7 +172,7 @@ def read_store(folder: str | os.PathLike[str]) -> Iterator[Header | Row]:
 
 
 def parse_row(line: bytes, header: Header, part: Part, number: int) -> Row:
-    """The row on a part's line, or an error that names part, line and field."""
+    """Parse a line of a part; errors name part, line and field."""
     name = str(part.path)
     return Row(parse_line(line + b"\n", name, number), header=header, path=name, line=number)
 
@@ -184,5 +186,5 @@ def row_id(line: bytes, path: str | os.PathLike[str]) -> str:
 
 
 def checksum(data: bytes) -> str:
-    """The CRC-32 of a part's bytes, as its name states it."""
+    """The CRC-32 of `data` in hexadecimal, as in the name of a part."""
     return f"{zlib.crc32(data):08x}"

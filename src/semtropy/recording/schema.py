@@ -1,7 +1,7 @@
-"""The nouns of a recording: a header and rows, one row a question.
+"""The parts of a recording: a `Header`, and one `Row` per question.
 
-A `Header` and a `Row` hold the JSON object they were read from, whole, and give typed views of what the schema
-names. Writing one back therefore keeps every number, unknown key and key order.
+Both keep the whole JSON object they were read from and add typed views of the fields the schema names. Writing one
+back therefore preserves every number, unknown key and the order of keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROW_KEYS = frozenset({"id", "question", "context", "references", "answer", "sam
 
 @dataclass(frozen=True, eq=False)
 class _Object(Mapping[str, Any]):
-    """A JSON object that can be read like a dict and is not to be changed."""
+    """A read-only JSON object with the interface of a mapping."""
 
     fields: Mapping[str, Any]
 
@@ -45,9 +45,9 @@ class Header(_Object):
     """The first line of a recording: what model answered which questions, and how.
 
     >>> header = Header.make(model="llama", dataset="svamp", temperature=1.0, eos_included=False)
-    >>> header.prices
+    >>> header.logprobs_usable
     False
-    >>> header.why_no_prices
+    >>> header.why_logprobs_unusable
     'the log-probabilities leave out the end token (eos_included)'
     """
 
@@ -80,17 +80,17 @@ class Header(_Object):
         return self.fields.get("eos_included")
 
     @property
-    def prices(self) -> bool:
-        """Whether the samples' log-probabilities bound the probability of their meanings from below."""
-        return self.why_no_prices is None
+    def logprobs_usable(self) -> bool:
+        """Whether the samples' log-probabilities are lower bounds on the probability of their meanings."""
+        return self.why_logprobs_unusable is None
 
     @property
-    def why_no_prices(self) -> str | None:
-        """Why log-probabilities may not be used as floors, or None where they may.
+    def why_logprobs_unusable(self) -> str | None:
+        """Why log-probabilities cannot be used as lower bounds, or None where they can.
 
-        They must include the end token and belong to the distribution sampled from: temperature 1 and no
-        cut, unless `logprobs_of_sampling` says that they were corrected to it. A key that is missing claims
-        the schema's own rule (end token in, temperature 1); null says unknown.
+        They must include the end token and belong to the distribution sampled from: temperature 1 without top-k or
+        top-p, unless `logprobs_of_sampling` says that they were corrected to it. A missing key stands for the
+        schema's default (end token included, temperature 1); null means unknown.
         """
         if self.fields.get("eos_included", True) is not True:
             return "the log-probabilities leave out the end token (eos_included)"
@@ -102,15 +102,13 @@ class Header(_Object):
                 f"the log-probabilities are of temperature 1, the samples of {self.temperature or 'another'}"
             )
         if self.fields.get("top_k") or self.fields.get("top_p", 1.0) not in (None, 1.0):
-            return (
-                "the log-probabilities are of the whole distribution, the samples of a cut one (top_k, top_p)"
-            )
+            return "the log-probabilities are of the whole distribution, the samples of a truncated one (top_k, top_p)"
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer that is judged: the most likely or low-temperature one, with its grade.
+    """The answer being judged (the most likely or a low-temperature one) and its grade.
 
     `correct` is None where it was not graded.
     """
@@ -125,8 +123,8 @@ class Answer:
 class Row(_Object):
     """One question of a recording: its samples, their meanings, the judged answer.
 
-    Reads like the JSON object it is (`row["samples"]`), and as nouns through its attributes. The header it
-    came under decides what its log-probabilities may be used for.
+    A mapping with the keys of the JSON object (`row["samples"]`), with typed attributes (`row.samples`). The header
+    of the recording decides whether its log-probabilities can be used.
 
     >>> row = Row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4", "logprob": -0.1, "meaning": 0}]})
     >>> row.samples[0].logprob, row.partition.counts, row.evidence().distinct
@@ -149,7 +147,7 @@ class Row(_Object):
 
     @property
     def id(self) -> str:
-        """What tells the question apart within its recording."""
+        """The identifier of the question, unique within its recording."""
         return str(self.fields["id"])
 
     @property
@@ -193,13 +191,12 @@ class Row(_Object):
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """The samples as nouns: `logprob` is None where the header does not vouch for it as a floor.
+        """The samples; `logprob` is None where the header does not say that it can be used as a lower bound.
 
-        What was recorded stays in `row["samples"]`. A sample with token log-probabilities and no `logprob` has
-        their sum.
+        The recorded values stay in `row["samples"]`. Without a `logprob`, the token log-probabilities are summed.
         """
-        prices = self.header.prices
-        return tuple(_sample(held, prices) for held in self.fields["samples"])
+        usable = self.header.logprobs_usable
+        return tuple(_sample(held, usable) for held in self.fields["samples"])
 
     @property
     def meanings(self) -> tuple[int | None, ...]:
@@ -234,7 +231,7 @@ class Row(_Object):
     def draws(self) -> Draws:
         """The samples as arrays, for drawing many subsamples."""
         if not self.fields["samples"]:
-            self.fail("is empty: there is nothing to draw from", "samples")
+            self.fail("is empty: a subsample needs at least one sample", "samples")
         return Draws.of(self.samples, self.partition)
 
     def with_meanings(self, meanings: Sequence[int]) -> Row:
@@ -246,7 +243,7 @@ class Row(_Object):
         """
         held = self.fields["samples"]
         if len(held) != len(meanings):
-            raise InputError(f"{len(meanings)} meanings for {len(held)} samples: one a sample")
+            raise InputError(f"{len(meanings)} meanings for {len(held)} samples: give one per sample")
         samples = [
             {**sample, "meaning": int(meaning)} for sample, meaning in zip(held, meanings, strict=True)
         ]
@@ -264,12 +261,12 @@ def _logprob(held: Mapping[str, Any]) -> float | None:
     return logprob
 
 
-def _sample(held: Mapping[str, Any], prices: bool) -> Sample:
+def _sample(held: Mapping[str, Any], logprobs_usable: bool) -> Sample:
     get = held.get
     tokens, scores = get("tokens"), get("token_logprobs")
     return Sample(
         held["text"],
-        _logprob(held) if prices else None,
+        _logprob(held) if logprobs_usable else None,
         None if tokens is None else tuple(tokens),
         None if scores is None else tuple(scores),
         get("complete") is not False,
@@ -278,7 +275,7 @@ def _sample(held: Mapping[str, Any], prices: bool) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A whole recording in memory: iterates over its rows."""
+    """A whole recording in memory; iterating over it yields its rows."""
 
     header: Header
     rows: tuple[Row, ...]

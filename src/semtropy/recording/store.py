@@ -1,13 +1,13 @@
-"""A recording while it is being written: a folder that can be killed at any moment.
+"""Crash-safe storage of a recording while it is being written: a folder of immutable parts.
 
     run/
-      manifest.json                    what the run is: the recording's header, and what may not change
-      part-00000000-7f3a90c1.jsonl     the rows of one commit; its number, and the CRC-32 of its bytes
-      pack-00000001-00000256-....jsonl.gz   many commits in one file, once there are many
-      lock                             held by the one writer; the system lets go of it when the writer dies
+      manifest.json                    the recording's header, and the identity that a resumed run must share
+      part-00000000-7f3a90c1.jsonl     the rows of one commit: its number and the CRC-32 of its bytes
+      pack-00000001-00000256-....jsonl.gz   256 commits in one compressed file
+      lock                             held by the writer; the operating system releases it when the writer ends
 
-A part is written under another name, synced, and renamed: its rows are there whole or not at all. Parts are
-never changed; a pack takes the place of the parts whose numbers it spans, with the same rows byte for byte.
+A part is written under a temporary name, synced and renamed, so a commit is complete or absent. Parts are never
+changed; a pack replaces the parts whose numbers it spans, with the same rows byte for byte.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
-__all__ = ["Store", "encode_row"]
+__all__ = ["RecordingStore", "encode_row"]
 
-PACK_AFTER = 256  # commits; a folder of a million questions stays below a few thousand files
+PACK_AFTER = 256  # commits; keeps the folder of a million questions below a few thousand files
 
 
-class Store:
-    """The one writer of a recording folder. Use as a context manager.
+class RecordingStore:
+    """The writer of a recording folder, of which there is one at a time; a context manager.
 
-    `identity` names what a resumed run must share with the first (model, prompt, dataset, temperature ...);
-    `header` is the first line of the recording. A folder that holds another identity is refused.
+    `identity` holds everything a resumed run must share with the first (model, prompt, dataset, temperature ...);
+    `header` is the first line of the recording. A folder with another identity is refused.
     """
 
     def __init__(
@@ -77,15 +77,15 @@ class Store:
 
     @property
     def done(self) -> frozenset[str]:
-        """The ids of the questions that are safely there."""
+        """The ids of the questions that are stored."""
         return frozenset(self._done)
 
     def commit(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows, all or none; once this returns they outlive a kill or a power cut."""
+        """Add rows, all or none; after this returns they survive a kill or a power cut."""
         self.commit_lines({str(row["id"]): encode_row(row) for row in rows})
 
     def commit_lines(self, lines: Mapping[str, bytes]) -> None:
-        """Add rows that are lines already, by id, byte for byte; those that are there are passed over."""
+        """Add rows given as lines by id, byte for byte; ids that are already stored are skipped."""
         fresh = {name: line for name, line in lines.items() if name not in self._done}
         if not fresh:
             return
@@ -100,7 +100,7 @@ class Store:
             self.pack()
 
     def pack(self) -> None:
-        """Put the loose parts into one compressed file; readers never see a row twice or not at all."""
+        """Merge the loose parts into one compressed file; concurrent readers see each row exactly once."""
         if len(self._loose) < 2:
             return
         first, last = self._loose[0].first, self._loose[-1].last
@@ -113,12 +113,12 @@ class Store:
         self._loose = []
 
     def remember(self, name: str, value: object) -> None:
-        """Keep something the run worked out once, whole or not at all, beside its rows."""
+        """Store a JSON value beside the rows, completely or not at all."""
         with _explained(self.folder):
             _write(self.folder / name, json.dumps(value, indent=1).encode() + b"\n")
 
     def recall(self, name: str) -> Any:
-        """What was kept under `name`, or None."""
+        """The value stored under `name`, or None."""
         path = self.folder / name
         try:
             return json.loads(path.read_text(encoding="utf-8"))
@@ -128,12 +128,12 @@ class Store:
             raise RecordingError(f"not JSON ({error})", path=str(path)) from error
 
     def close(self) -> None:
-        """Let another writer in."""
+        """Release the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> RecordingStore:
         return self
 
     def __exit__(
@@ -143,21 +143,21 @@ class Store:
 
 
 def encode_row(row: Mapping[str, Any]) -> bytes:
-    """A row as one line of JSON; NaN and infinity are refused, unknown is null."""
+    """A row as one line of JSON; NaN and infinity are errors."""
     try:
         text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError as error:
         raise RecordingError(
-            f"row {row.get('id')!r} holds a number that JSON has no form for ({error})"
+            f"row {row.get('id')!r} holds a number that JSON cannot represent ({error})"
         ) from error
     try:
         return text.encode() + b"\n"
-    except UnicodeEncodeError:  # half a surrogate pair in an answer: only the escaped form can hold it
+    except UnicodeEncodeError:  # a lone surrogate in an answer can only be written escaped
         return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write, sync, rename, sync the folder; leave nothing behind on failure."""
+    """Write, sync, rename, sync the folder; on failure no file is left."""
     draft = path.with_name(path.name + ".tmp")
     try:
         with draft.open("wb") as file:
@@ -207,7 +207,7 @@ def _take_lock(folder: Path) -> IO[str]:
 
 @contextlib.contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Turn the system's refusals into sentences with a way out."""
+    """Turn errors of the operating system into a `StoreError` that says what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What can be done to recording folders once they are there: look, check, merge, export."""
+"""Operations on recordings and recording folders: summarise, verify, merge, export."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import RecordingError, StoreError
 from .formats import open_recording, write_recording
 from .parts import is_store, parse_row, read_manifest, row_id, row_lines, store_parts
 from .schema import Header, Row
-from .store import Store
+from .store import RecordingStore
 
 if TYPE_CHECKING:
     import os
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Summary", "export", "merge", "probability_mass", "summarise", "verify"]
 
-_COMMIT = 256  # rows of a part when stores are merged
+_COMMIT = 256  # rows per commit when stores are merged
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A recording at a glance."""
+    """Counts over a recording; None where unknown."""
 
     header: dict[str, Any]
     questions: int
@@ -39,7 +39,7 @@ class Summary:
 
 
 def summarise(path: str | os.PathLike[str]) -> Summary:
-    """Count what a recording holds, a file or a folder, one row in memory at a time."""
+    """Count questions, samples, grades and so on of a recording; memory holds one row at a time."""
     stream = open_recording(path, allow_empty=True)
     questions = samples = tokens = graded = correct = clustered = p_true = 0
     tokens_known = True
@@ -63,10 +63,10 @@ def summarise(path: str | os.PathLike[str]) -> Summary:
 
 
 def verify(path: str | os.PathLike[str]) -> list[str]:
-    """What is wrong with a recording, a sentence each; an empty list is a sound one.
+    """The faults of a recording, one sentence each; an empty list if there are none.
 
-    Reads every byte: checksums of a folder's parts, the schema of every row, ids that stand twice, and the
-    probabilities of a question's distinct sequences, which cannot sum above 1.
+    Reads every byte and checks the checksums of a folder's parts, the schema of every row, duplicate ids, and that the
+    probabilities of a question's distinct sequences do not sum above 1.
     """
     faults: list[str] = []
     if not is_store(path):
@@ -92,7 +92,7 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
                 continue
             place = f"{part.path.name}, line {number}"
             if first_seen.setdefault(row.id, place) != place:
-                faults.append(f"{place}: id {row.id!r} stands in {first_seen[row.id]} already")
+                faults.append(f"{place}: id {row.id!r} is already used in {first_seen[row.id]}")
             faults += _mass_faults(row)
     return faults
 
@@ -100,11 +100,11 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
 def _mass_faults(row: Row) -> Iterator[str]:
     mass = probability_mass(row)
     if mass > 1 + 1e-3:
-        yield f"{row.path}, line {row.line}: the distinct sequences of {row.id!r} sum to {mass:.4f}"
+        yield f"{row.path}, line {row.line}: the probabilities of its distinct sequences sum to {mass:.4f}, above 1"
 
 
 def probability_mass(row: Row) -> float:
-    """The summed probability of a question's distinct complete sequences: at most 1, but for rounding."""
+    """The total probability of a question's distinct complete sequences; at most 1 up to rounding."""
     seen = {
         sample.tokens if sample.tokens is not None else (sample.text, sample.logprob): sample.logprob
         for sample in row.samples
@@ -114,16 +114,16 @@ def probability_mass(row: Row) -> float:
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], target: str | os.PathLike[str]) -> int:
-    """Copy the rows of several folders of one run (its shards) into a new one; how many rows it has.
+    """Copy the rows of several folders of one run (its shards) into `target`; return the number of rows.
 
-    The rows are the same byte for byte. Folders of different runs are refused, as are two rows of one id that
-    differ. `target` may hold some of them already.
+    Rows are copied byte for byte. Folders of different runs are refused, as are two different rows with the same id.
+    `target` may already hold some of the rows.
     """
     if not sources:
         raise StoreError("nothing to merge: name at least one folder")
     manifest = read_manifest(sources[0])
     identity, header = manifest["identity"], manifest["header"]
-    with Store(target, identity=identity, header=header) as store:
+    with RecordingStore(target, identity=identity, header=header) as store:
         held = {row_id(line, target): hashlib.sha256(line).digest() for line in row_lines(target)}
         for source in sources:
             _refuse_stranger(source, sources[0], target)
@@ -131,7 +131,7 @@ def merge(sources: Sequence[str | os.PathLike[str]], target: str | os.PathLike[s
             for line in row_lines(source):
                 name, digest = row_id(line, source), hashlib.sha256(line).digest()
                 if held.setdefault(name, digest) != digest:
-                    raise StoreError(f"{source}: the row {name!r} differs from the one merged before")
+                    raise StoreError(f"{source}: the row {name!r} differs from that of an earlier folder")
                 fresh[name] = line + b"\n"
                 if len(fresh) == _COMMIT:
                     store.commit_lines(fresh)

@@ -1,7 +1,7 @@
-"""What the schema of a recording allows, field by field; every complaint names the field.
+"""Validation of recordings against their schema; every error names the field.
 
-Unknown keys pass unchecked at every level. These checks run once for every sample of a recording, so the
-common case (the right type) costs one comparison.
+Unknown keys are allowed at every level and not checked. These checks run for every sample of a recording, so a value of
+the right type costs one comparison.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ["LOGPROB_SLACK", "VERSION", "check_header", "check_row", "find_unwrit
 
 VERSION = 1
 
-# Log-probabilities summed in single or half precision can end a little above 0; a probability or a
-# negative log-likelihood mistaken for one ends well above.
+# Log-probabilities summed in single or half precision can end a little above 0; a probability or a loss given
+# by mistake is far above.
 LOGPROB_SLACK = 1e-2
 
 _TOKEN_TYPES, _NUMBER_TYPES = frozenset({int, str}), frozenset({float, int})
@@ -173,7 +173,7 @@ def _fail(field: str, message: str) -> NoReturn:
 
 
 def _name(value: Any) -> str:
-    """A value in the words of JSON, short enough for one line."""
+    """Describe a value in JSON terms, short enough for one line."""
     kinds: dict[type, str] = {
         bool: "a truth value",
         int: "a number",
@@ -190,13 +190,13 @@ def _name(value: Any) -> str:
 
 
 def find_unwritable(value: Any, field: str = "") -> tuple[str, str] | None:
-    """The first (field, reason) in `value` that JSON has no form for, or None.
+    """The first (field, reason) in `value` that JSON cannot represent, or None.
 
     >>> find_unwritable({"run": {"scores": [1.0, float("nan")]}})
-    ('run.scores[1]', 'nan is no JSON number: write null for an unknown value')
+    ('run.scores[1]', 'nan is not a JSON number: write null for an unknown value')
     """
     if isinstance(value, float) and not math.isfinite(value):
-        return field, f"{value} is no JSON number: write null for an unknown value"
+        return field, f"{value} is not a JSON number: write null for an unknown value"
     if value is None or isinstance(value, str | int | float):
         return None
     if isinstance(value, Mapping):
@@ -213,4 +213,4 @@ def find_unwritable(value: Any, field: str = "") -> tuple[str, str] | None:
             if found:
                 return found
         return None
-    return field, f"a {type(value).__name__} has no form in JSON"
+    return field, f"a {type(value).__name__} cannot be written as JSON"

@@ -159,6 +159,8 @@ class Conversation:
         return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
 
-def _whole_completion(choice: dict[str, Any], *, priced: bool) -> Sample:
+def _whole_completion(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
     """A completion as long as it is; a client's own completions need not end at a line break."""
-    return chat_sample({**choice, "message": {"content": choice.get("text")}}, priced=priced)
+    return chat_sample(
+        {**choice, "message": {"content": choice.get("text")}}, logprobs_of_sampling=logprobs_of_sampling
+    )

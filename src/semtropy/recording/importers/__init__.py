@@ -1,4 +1,4 @@
-"""Recordings from the files of other tools: one file a format, one line each in the registry below."""
+"""Importers that make recordings from the files of other tools: one module per format, listed in `FORMATS`."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def import_recording(
     *,
     header: Mapping[str, Any] | None = None,
 ) -> Imported:
-    """Write the recording `target` from the file `source` of another tool; `header` adds to what the file says.
+    """Write the recording `target` from the file `source` of another tool.
 
-    Pickles are opened without running any code in them.
+    `header` adds fields to the header or overrides those found in the file. No code in a pickle is run.
     """
     if kind not in FORMATS:
-        raise InputError(f"no format is called {kind!r}: choose one of {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {kind!r}: choose one of {', '.join(FORMATS)}")
     module, function = FORMATS[kind]
     found: Imported = getattr(import_module(f".{module}", __name__), function)(Path(source))
     if not found.rows:

@@ -1,4 +1,4 @@
-"""What every importer needs: values out of foreign files, with errors that name the file and the field."""
+"""Shared by the importers: typed access to the values of foreign files, with errors that name file and field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Imported", "Source", "join_identical"]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A recording in the making: what its header says, its rows, and what a user should know about them."""
+    """The result of an import: header fields, rows, and notes for the user."""
 
     header: dict[str, Any]
     rows: list[dict[str, Any]]
@@ -25,7 +25,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A foreign file; every complaint names it and the field."""
+    """A file being imported; every error names it and the field."""
 
     path: Path
 
@@ -46,7 +46,7 @@ class Source:
         return value
 
     def item(self, holder: Any, key: str, at: str) -> Any:
-        """What `holder` has under `key`."""
+        """The value of `key` in the mapping `holder`."""
         held = self.mapping(holder, at)
         if key not in held:
             self.fail("is missing", f"{at}.{key}" if at else key)
@@ -66,7 +66,7 @@ class Source:
         return value
 
     def number(self, value: Any, at: str) -> float | None:
-        """A finite number; None for None and NaN, which these tools write for unknown."""
+        """A finite number; None for None and for NaN, which some tools write for unknown."""
         found = self.plain(value, at)
         if isinstance(found, list) and len(found) == 1:
             found = found[0]
@@ -79,7 +79,7 @@ class Source:
         return float(found)
 
     def logprobs(self, value: Any, at: str) -> list[float] | None:
-        """Token log-probabilities; None where one of them is unknown."""
+        """A list of token log-probabilities; None if one of them is unknown."""
         if value is None:
             return None
         numbers = [
@@ -97,9 +97,9 @@ class Source:
 
 
 def join_identical(texts: Sequence[str], meanings: Sequence[int]) -> tuple[list[int], int]:
-    """Meanings in which identical texts share that of the first, and how many samples that moved.
+    """Give identical texts the meaning of the first of them; return the meanings and how many samples changed.
 
-    An entailment model may deny that an answer entails itself; the recording does not.
+    An entailment model may deny that an answer entails itself.
 
     >>> join_identical(["a", "b", "a"], [0, 1, 2])
     ([0, 1, 0], 1)

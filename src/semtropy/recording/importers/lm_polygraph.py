@@ -1,7 +1,7 @@
-"""lm-polygraph's `UEManager.save`: a torch file with the statistics the run was told to keep.
+"""Importer for lm-polygraph's `UEManager.save`: a torch file with the statistics listed in `save_stats`.
 
-The file does not say at what temperature or cut it was sampled, so its log-probabilities are no floors until
-the header says so. They include the end token; a sample that ran into the length limit has none.
+The file does not state the temperature or any truncation (top-k, top-p), so its log-probabilities are not used as lower
+bounds until the header states them. They include the end token, except for samples cut off by the length limit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def read_lm_polygraph(path: Path) -> Imported:
     ]
     header = {"model": None, "dataset": None, "temperature": None, "eos_included": True}
     return Imported(
-        header, rows, ["the file does not say the model, the dataset or the temperature: see --set"]
+        header,
+        rows,
+        ["the file does not state the model, the dataset or the temperature: add them with --set"],
     )
 
 
@@ -67,7 +69,7 @@ def _pick(columns: Mapping[str, list[Any] | None], place: int) -> dict[str, Any]
 
 
 def _scores(source: Source, held: Any, group: str, size: int) -> dict[str, list[Any] | None]:
-    """Sequence-level scores: {("sequence", name): [a number a question]}."""
+    """Sequence-level scores: {("sequence", name): one number per question}."""
     found: dict[str, list[Any] | None] = {}
     table: Mapping[Any, Any] = source.mapping(source.mapping(held, "").get(group) or {}, group)
     for key, values in table.items():

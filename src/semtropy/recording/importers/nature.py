@@ -1,7 +1,7 @@
-"""Runs of the Nature paper's code: `validation_generations.pkl`, with `uncertainty_measures.pkl` beside it.
+"""Importer for runs of the Nature paper's code: `validation_generations.pkl` and `uncertainty_measures.pkl`.
 
-Its token log-probabilities are those of the distribution sampled from, but leave out the end token: they are
-kept, and the header says that they are no floors.
+Its token log-probabilities belong to the distribution sampled from but leave out the end token. They are kept, and
+the header says that they cannot be used as lower bounds.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read_answer(source: Source, value: Any, at: str) -> dict[str, Any]:
 
 
 def _sample(source: Source, response: Any, at: str) -> dict[str, Any]:
-    """(text, token log-probabilities, embedding, accuracy); the embedding stays behind."""
+    """The sample in a tuple (text, token log-probabilities, embedding, accuracy); the embedding is not imported."""
     if not isinstance(response, list | tuple) or len(response) < 2:
         source.fail("expected a tuple (text, token log-probabilities, ...)", at)
     sample: dict[str, Any] = {"text": source.text(response[0], f"{at}[0]")}
@@ -105,7 +105,7 @@ def _sample(source: Source, response: Any, at: str) -> dict[str, Any]:
 
 
 def _add_measures(source: Source, held: Any, rows: list[dict[str, Any]]) -> list[str]:
-    """Meanings and P(True), in the order of the questions; a run that was cut off has fewer."""
+    """Add meanings and P(True), listed in the order of the questions; an interrupted run has fewer."""
     measures = source.mapping(
         source.mapping(held, "").get("uncertainty_measures", {}), "uncertainty_measures"
     )

@@ -1,4 +1,4 @@
-"""Result pickles of "Hallucination Detection on a Budget": a tuple of eight lists, an entry a question.
+"""Importer for result pickles of "Hallucination Detection on a Budget": a tuple of eight lists, one entry per question.
 
 (is_hallucination, semantic_ids, response_list, token_log_probs, p_false, most_likely_answer, questions, contexts).
 Their sequence probabilities include the end token.
@@ -28,7 +28,7 @@ FIELDS = (
 
 
 def read_paper(path: Path) -> Imported:
-    """The results in the file `path`; its name (MODEL--DATASET--results.pickle) says what they are of."""
+    """Read the results in `path`; model and dataset come from its name (MODEL--DATASET--results.pickle)."""
     source = Source(path)
     held = load_pickle(path)
     if not isinstance(held, tuple | list) or len(held) != len(FIELDS):

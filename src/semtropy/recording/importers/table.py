@@ -1,4 +1,4 @@
-"""Plain CSV or TSV: a line a sample, the question's own columns repeated on each of its lines."""
+"""Importer for CSV and TSV tables with one line per sample; each line repeats the columns of its question."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def read_table(path: Path) -> Imported:
             for name in ("question", "text"):
                 if name not in (lines.fieldnames or ()):
                     source.fail(
-                        "no column has this name: a line a sample, with `question` and `text`", name, 1
+                        "is no column of the table, which needs `question` and `text`",
+                        name,
+                        1,
                     )
             for record in lines:
                 if None in record or None in record.values():
@@ -42,10 +44,13 @@ def read_table(path: Path) -> Imported:
     except csv.Error as error:
         source.fail(f"is not CSV ({error})", "", lines.line_num)
     header = {"model": None, "dataset": None, "temperature": None, "eos_included": None}
-    priced = any("logprob" in sample for row in rows.values() for sample in row["samples"])
+    has_logprobs = any("logprob" in sample for row in rows.values() for sample in row["samples"])
     notes = (
-        ["log-probabilities are no floors until --set temperature=1.0 and eos_included=true"]
-        if priced
+        [
+            "log-probabilities are kept but not used: if they include the end token and belong to temperature 1, "
+            "add --set temperature=1.0 --set eos_included=true"
+        ]
+        if has_logprobs
         else []
     )
     return Imported(header, list(rows.values()), notes)

@@ -1,6 +1,7 @@
-"""uqlm's results: `UQResult.to_df()` as JSON or CSV, or `UQResult.to_dict()` as JSON, which has no prompts.
+"""Importer for uqlm's results: `UQResult.to_df()` as JSON or CSV, or `UQResult.to_dict()` as JSON (without prompts).
 
-Chat APIs leave the end token out of their log-probabilities: the header says that they are no floors.
+Chat APIs leave the end token out of their log-probabilities, so the header says that they cannot be used as lower
+bounds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .common import Imported, Source
 
 __all__ = ["read_uqlm"]
 
-FAILED = "Unable to get response"  # what uqlm puts where the endpoint gave nothing
+FAILED = "Unable to get response"  # what uqlm writes where the endpoint returned nothing
 # Columns by their names in a dict (plural) and in a data frame (singular).
 NAMES = {
     "prompts": ("prompts", "prompt"),
@@ -94,7 +95,7 @@ def _json(source: Source, text: str) -> tuple[dict[str, Any], Any]:
 
 
 def _csv(source: Source, text: str) -> tuple[dict[str, Any], Any]:
-    """A data frame as CSV: lists stand there as Python prints them."""
+    """A data frame as CSV, with lists in the form Python prints them."""
     csv.field_size_limit(2**31 - 1)
     lines = csv.DictReader(text.splitlines(keepends=True))
     table: dict[str, Any] = {name: [] for name in lines.fieldnames or () if name}
@@ -109,7 +110,7 @@ def _csv(source: Source, text: str) -> tuple[dict[str, Any], Any]:
 
 
 class _NanIsNone(ast.NodeTransformer):
-    """Python prints an unknown number as nan, and then cannot read it back."""
+    """Replaces the name nan, which Python prints for an unknown number, by None."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.copy_location(ast.Constant(None), node) if node.id == "nan" else node
@@ -179,7 +180,7 @@ def _tokens(source: Source, value: Any, at: str) -> dict[str, Any]:
 
 
 def _known(value: Any) -> Any:
-    """The value with null for NaN, which JSON has no word for."""
+    """The value with None in place of NaN and infinity, which JSON cannot represent."""
     if isinstance(value, dict):
         return {str(key): _known(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

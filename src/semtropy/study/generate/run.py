@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ModelError, RecordingError
-from ...recording.store import Store
+from ...recording.store import RecordingStore
 from .driver import Failed, Finished, QuestionTask
 from .prompts import worked_example
 
@@ -122,7 +122,7 @@ def generate(
     """
     identity = identity_of(dataset, plan, model, settings or {})
     header = header_of(dataset, plan, model, eos_included=eos_included)
-    with Store(folder, identity=identity, header=header) as store:
+    with RecordingStore(folder, identity=identity, header=header) as store:
         if plan.p_true is not None:
             plan = replace(plan, p_true=_rehearsed(store, dataset, plan, engine))
         return _GenerationRun(store, dataset, watch or (lambda progress: None)).go(engine, plan)
@@ -131,7 +131,7 @@ def generate(
 class _GenerationRun:
     """The counting of one session."""
 
-    def __init__(self, store: Store, dataset: Dataset, watch: Watch) -> None:
+    def __init__(self, store: RecordingStore, dataset: Dataset, watch: Watch) -> None:
         self._store, self._watch = store, watch
         done = store.done
         self._tasks = [
@@ -184,7 +184,9 @@ class _GenerationRun:
         )
 
 
-def _rehearsed(store: Store, dataset: Dataset, plan: GenerationPlan, engine: Engine) -> tuple[str, ...]:
+def _rehearsed(
+    store: RecordingStore, dataset: Dataset, plan: GenerationPlan, engine: Engine
+) -> tuple[str, ...]:
     """The worked examples of P(True): from the folder, or made now and kept there one by one."""
     rows = _recalled(store)
     questions = {question.id: question for question in dataset.rehearsals}
@@ -206,7 +208,7 @@ def _rehearsed(store: Store, dataset: Dataset, plan: GenerationPlan, engine: Eng
     )
 
 
-def _recalled(store: Store) -> dict[str, Any]:
+def _recalled(store: RecordingStore) -> dict[str, Any]:
     """The rehearsals kept in the folder, by id."""
     kept = store.recall(REHEARSED)
     rows = {} if kept is None else kept
