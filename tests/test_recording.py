@@ -356,7 +356,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
         write_recording(path, HEADER, [ROW, {**ROW, "id": "q2", "note": math.nan}])
     with pytest.raises(RecordingError, match=r"id: 'q1' was already written"):
         write_recording(path, HEADER, [ROW, ROW])
-    with pytest.raises(RecordingError, match=r"line 2, note: a set has no form in JSON"):
+    with pytest.raises(RecordingError, match=r"line 2, note: a set cannot be written as JSON"):
         write_recording(path, HEADER, [{**ROW, "note": {1}}])
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -95,7 +95,7 @@ def test_a_wrong_file_is_named(written: Path) -> None:
         read_recording(written)
     pa.parquet.write_table(table, written)
     written.write_bytes(written.read_bytes()[:-100])
-    with pytest.raises(RecordingError, match="is no Parquet file that can be read"):
+    with pytest.raises(RecordingError, match="cannot be read as Parquet"):
         read_recording(written)
     write_recording(written, HEADER, [])
     with pytest.raises(RecordingError, match="the recording holds no questions"):

@@ -28,7 +28,7 @@ SAME_LINES_STILL = {"check.py"}  # the four drivers of a check; the list ends em
 
 # Class names with two homes today. Remove a name when its second home is gone; the list ends empty.
 TWO_HOMES = {
-    "Curve", "Draw", "Header", "Plan", "Report", "Scripted", "Store", "Table", "Task", "_Block", "_Run",
+    "Curve", "Draw", "Plan", "Report", "Table", "Task", "_Block", "_Run",
 }  # fmt: skip
 
 # Not on Windows, or on Linux only. A use of one needs a fallback: `hasattr`, `os.name`, `sys.platform` or `except`.

@@ -26,13 +26,8 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise BadReply(f"a choice does not follow the chat completions format: {error!r}") from error
     finish = choice.get("finish_reason")
-    return _sample(
-        text,
-        entries,
-        finish=finish,
-        ended=_end_has_logprob(text, entries),
-        logprobs_of_sampling=logprobs_of_sampling,
-    )
+    usable = logprobs_of_sampling and _end_has_logprob(text, entries)
+    return _sample(text, entries, finish, usable=usable)
 
 
 def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
@@ -44,13 +39,8 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
         raise BadReply(f"a choice does not follow the completions format: {error!r}") from error
     finish = choice.get("finish_reason")
     if "\n" not in text:
-        return _sample(
-            text,
-            entries,
-            finish=finish,
-            ended=_end_has_logprob(text, entries),
-            logprobs_of_sampling=logprobs_of_sampling,
-        )
+        usable = logprobs_of_sampling and _end_has_logprob(text, entries)
+        return _sample(text, entries, finish, usable=usable)
     first = text.split("\n", 1)[0]
     if entries is not None:
         # Tokens up to and with the first line break, if they spell the text that came back.
@@ -58,9 +48,7 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
         last = next((k for k, (piece, _) in enumerate(entries) if b"\n" in piece), None)
         faithful = spelled.decode("utf-8", "replace").startswith(first)
         entries = entries[: last + 1] if last is not None and faithful else None
-    return _sample(
-        first, entries, finish="stop", ended=entries is not None, logprobs_of_sampling=logprobs_of_sampling
-    )
+    return _sample(first, entries, "stop", usable=logprobs_of_sampling and entries is not None)
 
 
 def _entries(logprobs: Any) -> list[Entry] | None:
@@ -101,15 +89,13 @@ def _end_has_logprob(text: str, entries: list[Entry] | None) -> bool:
     return not entries[-1][0] or bool(last)
 
 
-def _sample(
-    text: str, entries: list[Entry] | None, *, finish: Any, ended: bool, logprobs_of_sampling: bool
-) -> Sample:
+def _sample(text: str, entries: list[Entry] | None, finish: Any, *, usable: bool) -> Sample:
     values = tuple(min(0.0, value) for _, value in entries) if entries else None
     whole = finish in ("stop", None, "eos", "end_turn")
     pieces = tuple(piece.decode("utf-8", "backslashreplace") for piece, _ in entries) if entries else None
     return Sample(
         text.strip(),
-        logprob=math.fsum(values) if values and whole and ended and logprobs_of_sampling else None,
+        logprob=math.fsum(values) if values and whole and usable else None,
         tokens=pieces,
         token_logprobs=values,
         complete=whole,
