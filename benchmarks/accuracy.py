@@ -7,7 +7,15 @@ import sys
 import numpy as np
 
 from benchmarks.reference import endless_seen, one_seen, two_seen
-from semtropy.entropy import Endless, Moments, Seen, Wordings, evaluate, moments, two_level_moments
+from semtropy.entropy import (
+    Moments,
+    Observations,
+    PitmanYorComponent,
+    SequencePrior,
+    component_moments,
+    moments,
+    two_level_moments,
+)
 
 __all__ = ["main"]
 
@@ -35,7 +43,9 @@ def misses(cases: int, seed: int = 0) -> np.ndarray:
         elif i % 4 == 3:
             theta, discount = float(10 ** rng.uniform(-2, np.log10(30))), float(rng.uniform(0.01, 0.9))
             concentration = float(10 ** rng.uniform(-1, 3))
-            found = endless_moments(floor, Endless(discount, Wordings(theta), (concentration,)))
+            found = endless_moments(
+                floor, PitmanYorComponent(discount, SequencePrior(theta), (concentration,))
+            )
             mean, variance, _ = endless_seen(
                 -discount - theta, theta, floor, concentration + discount, discount
             )
@@ -49,11 +59,11 @@ def misses(cases: int, seed: int = 0) -> np.ndarray:
     return np.array(rows)
 
 
-def endless_moments(floor: float, kind: Endless) -> Moments:
+def endless_moments(floor: float, kind: PitmanYorComponent) -> Moments:
     """One meaning seen, by one sequence."""
     one = np.ones(1)
-    seen = Seen(np.array([floor]), one, ((float(np.log(floor)),),), 0 * one)
-    found = evaluate([seen], [kind], tolerance=1e-9)
+    seen = Observations(np.array([floor]), one, ((float(np.log(floor)),),), 0 * one)
+    found = component_moments([seen], [kind], tolerance=1e-9)
     return Moments(found.mean[0], found.variance[0], found.log_evidence[0])
 
 

@@ -8,14 +8,14 @@ from time import process_time
 import numpy as np
 
 from semtropy.entropy import two_level_cdf
-from semtropy.entropy.distribution import Component, Mixture
+from semtropy.entropy.distribution import Mixture, PosteriorComponent
 
 PAIRS = ((0.05, 0.1), (0.05, 0.3), (0.1, 0.3), (0.2, 0.1), (0.5, 1.0), (0.1, 1.0))
 
 
-def component(floors: list[float], size: int, alpha: float, theta: float) -> Component:
+def component(floors: list[float], size: int, alpha: float, theta: float) -> PosteriorComponent:
     m = len(floors)
-    return Component(
+    return PosteriorComponent(
         1.0, np.full(m, alpha - theta), np.full(m, theta), np.array(floors), (size - m) * alpha, alpha
     )
 
@@ -31,7 +31,7 @@ def milliseconds(ask: Callable[[], object], times: int = 10) -> float:
     return 1e3 * min(spent)
 
 
-def interval(components: tuple[Component, ...]) -> Callable[[], object]:
+def interval(components: tuple[PosteriorComponent, ...]) -> Callable[[], object]:
     def ask() -> object:
         law = Mixture(components, 0.0, 1.0)
         return law.quantile(0.05), law.quantile(0.95)

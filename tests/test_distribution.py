@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc, xlogy
 
-from semtropy.entropy import cdf, dirichlet_moments, law, moments, splitting, two_level_cdf, two_level_moments
-from semtropy.entropy import symmetric as symmetric_module
-from semtropy.entropy.distribution import Component, Mixture
-from semtropy.entropy.symmetric import nearby, symmetric
+from semtropy.entropy import cdf, dirichlet_moments, moments, two_level_cdf, two_level_moments
+from semtropy.entropy.distribution import Mixture, PosteriorComponent, conditional, splits, unseen
+from semtropy.entropy.distribution.unseen import shared_table, symmetric_table
 from semtropy.errors import InputError
 
 
@@ -29,9 +28,11 @@ def moments_of(law, low: float, high: float) -> tuple[float, float]:
     return mean + (low + high) / 2, second - mean**2
 
 
-def component(floors: list[float], size: int, alpha: float, theta: float, weight: float = 1.0) -> Component:
+def component(
+    floors: list[float], size: int, alpha: float, theta: float, weight: float = 1.0
+) -> PosteriorComponent:
     m = len(floors)
-    return Component(
+    return PosteriorComponent(
         weight, np.full(m, alpha - theta), np.full(m, theta), np.array(floors), (size - m) * alpha, alpha
     )
 
@@ -66,7 +67,7 @@ def test_three_meanings_by_a_fine_grid(point: float) -> None:
     b = np.stack([0.2 + x, 0.1 + y, np.maximum(0.7 - x - y, 1e-9)], axis=-1)
     weight = inside * b[..., 0] * b[..., 1] ** 0.5
     expected = (weight * (entropy(b) <= point)).sum() / weight.sum()
-    powers = Component(1.0, np.array([1.0, 0.5, 0.0]), np.ones(3), np.array(floors), 0, 0.5)
+    powers = PosteriorComponent(1.0, np.array([1.0, 0.5, 0.0]), np.ones(3), np.array(floors), 0, 0.5)
     mixture = Mixture((powers,), 0.0, 0.0, draws=1 << 15)
     assert mixture.cdf([point])[0] == pytest.approx(expected, abs=1e-3)
 
@@ -156,7 +157,7 @@ def test_one_meaning_has_no_entropy() -> None:
 @pytest.mark.parametrize(("meanings", "alpha"), [(3, 0.1), (8, 1.0), (50, 0.05), (1000, 0.5), (1000, 10.0)])
 def test_symmetric_tables_keep_their_moments(meanings: int, alpha: float) -> None:
     mean, second = dirichlet_moments([alpha] * meanings)
-    table = symmetric(meanings, alpha, 1024)
+    table = symmetric_table(meanings, alpha, 1024)
     found = moments_of(table.cdf, table.low, table.high)
     sd = np.sqrt(second - mean**2)
     assert found[0] == pytest.approx(mean, abs=1e-3 * sd)
@@ -165,9 +166,9 @@ def test_symmetric_tables_keep_their_moments(meanings: int, alpha: float) -> Non
 
 @pytest.mark.parametrize(("meanings", "alpha"), [(17, 0.02), (45, 0.02), (290, 0.02), (997, 1.0), (600, 0.2)])
 def test_shared_tables_are_near(meanings: int, alpha: float) -> None:
-    exact = symmetric(meanings, alpha, 4096)
+    exact = symmetric_table(meanings, alpha, 4096)
     points = np.linspace(exact.low, exact.high, 200)
-    np.testing.assert_allclose(nearby(meanings, alpha).cdf(points), exact.cdf(points), atol=4e-3)
+    np.testing.assert_allclose(shared_table(meanings, alpha).cdf(points), exact.cdf(points), atol=4e-3)
 
 
 @settings(max_examples=25)
@@ -236,13 +237,13 @@ def test_bad_input() -> None:
 
 @pytest.mark.parametrize("size", [3, 4, 12])
 def test_numpy_and_compiled_forms_agree(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if splitting._distribution is None:
+    if splits._distribution is None:
         pytest.skip("the compiled form was not built")
     c, points = component([0.3, 0.1, 0.02], size, 0.2, 0.3), np.linspace(0.5, 2.0, 7)
     compiled = Mixture((c,), 0.0, 1.0).cdf(points)
-    for module in (splitting, law, symmetric_module):
+    for module in (splits, conditional, unseen):
         monkeypatch.setattr(module, "_distribution", None)
-    symmetric.cache_clear()
+    symmetric_table.cache_clear()
     plain = Mixture((c,), 0.0, 1.0).cdf(points)
-    symmetric.cache_clear()
+    symmetric_table.cache_clear()
     np.testing.assert_allclose(plain, compiled, atol=1e-9)

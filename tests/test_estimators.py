@@ -154,7 +154,7 @@ def test_rounded_log_probabilities_may_exceed_one_by_a_little_and_no_more() -> N
 
 def test_the_shipped_prior_is_the_one_its_tool_makes() -> None:
     shipped, made = Prior.default(), default_prior()
-    assert shipped.kinds == made.kinds
+    assert shipped.components == made.components
     for own, same in zip(shipped.weights, made.weights, strict=True):
         assert own == pytest.approx(same, abs=1e-7)
 

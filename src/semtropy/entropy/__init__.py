@@ -1,23 +1,22 @@
 """The mathematics of semantic entropy: arrays in, arrays out, NumPy and SciPy only."""
 
+from .components import DirichletComponent, PitmanYorComponent, SequencePrior
 from .dirichlet import dirichlet_moments
-from .distribution import cdf, two_level_cdf
+from .distribution import cdf, mix, two_level_cdf
 from .importance import importance_moments
-from .kinds import Endless, Kind, Wordings
+from .observations import Observations
 from .posterior import Moments, moments, moments_batch
-from .seen import Seen
-from .support import mix
-from .two_level import evaluate, two_level_moments
+from .two_level import component_moments, two_level_moments
 
 __all__ = [
-    "Endless",
-    "Kind",
+    "DirichletComponent",
     "Moments",
-    "Seen",
-    "Wordings",
+    "Observations",
+    "PitmanYorComponent",
+    "SequencePrior",
     "cdf",
+    "component_moments",
     "dirichlet_moments",
-    "evaluate",
     "importance_moments",
     "mix",
     "moments",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..errors import InputError
+from .components import placement
 from .contour import Problems, solve
 from .importance import importance_moments
 from .inputs import (
@@ -22,7 +23,6 @@ from .inputs import (
     whole_counts,
     whole_sizes,
 )
-from .kinds import placement
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

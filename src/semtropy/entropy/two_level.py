@@ -20,27 +20,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
+from .components import DirichletComponent, PitmanYorComponent, SequencePrior, component_grid
 from .contour import Problems, screen, solve
 from .inputs import check_alpha, clean_floors, ends, vector, whole_counts, whole_sizes
-from .kinds import Endless, Kind, Wordings, columns
+from .observations import Observations
 from .posterior import Moments
-from .seen import Seen
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["evaluate", "two_level_moments"]
+__all__ = ["component_moments", "two_level_moments"]
 
 
-# Columns whose weight, by the saddle point, is below this share of the best are not worth an integral.
+# ComponentGrid whose weight, by the saddle point, is below this share of the best are not worth an integral.
 NEGLIGIBLE = -10.0
 
 
-def evaluate(
-    seen: Sequence[Seen],
-    kinds: Sequence[Kind | Endless],
+def component_moments(
+    seen: Sequence[Observations],
+    kinds: Sequence[DirichletComponent | PitmanYorComponent],
     *,
     tolerance: float = 1e-9,
     log_prior: Floats | None = None,
@@ -71,7 +71,7 @@ def evaluate(
 class _Block:
     """One question under one kind: its factors, and which columns are still worth integrating."""
 
-    kind: Kind | Endless
+    kind: DirichletComponent | PitmanYorComponent
     p: Floats
     q: Floats
     floors: Floats
@@ -79,16 +79,16 @@ class _Block:
     kept: NDArray[np.intp]
 
     @classmethod
-    def of(cls, seen: Seen, kind: Kind | Endless) -> _Block:
-        p, q = kind.wordings.powers(kind.alpha, seen)
-        possible = columns(kind, seen.floors.size).possible
-        return cls(kind, p, q, seen.floors, kind.wordings.log_constant(seen), possible)
+    def of(cls, seen: Observations, kind: DirichletComponent | PitmanYorComponent) -> _Block:
+        p, q = kind.sequences.powers(kind.alpha, seen)
+        possible = component_grid(kind, seen.floors.size).possible
+        return cls(kind, p, q, seen.floors, kind.sequences.log_constant(seen), possible)
 
     def mass(self) -> Floats:
-        return columns(self.kind, self.floors.size).mass[self.kept]
+        return component_grid(self.kind, self.floors.size).mass[self.kept]
 
     def constants(self) -> Floats:
-        return self.constant + columns(self.kind, self.floors.size).constant[self.kept]
+        return self.constant + component_grid(self.kind, self.floors.size).constant[self.kept]
 
 
 def _problems(blocks: Sequence[_Block]) -> Problems:
@@ -149,6 +149,6 @@ def two_level_moments(
     shares = tuple(
         (float(np.log(f / d)),) * int(d) if f > 0 and d else () for f, d in zip(floor, n, strict=True)
     )
-    kind = Kind(alpha, Wordings(theta), tuple(k.astype(int).tolist()))
-    found = evaluate([Seen(floor, n, shares, u)], [kind], tolerance=tolerance)
+    kind = DirichletComponent(alpha, SequencePrior(theta), tuple(k.astype(int).tolist()))
+    found = component_moments([Observations(floor, n, shares, u)], [kind], tolerance=tolerance)
     return Moments(found.mean[0], found.variance[0], found.log_evidence[0])

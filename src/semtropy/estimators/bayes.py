@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..entropy import Endless, Kind, Moments, Seen, evaluate, mix
-from ..entropy.distribution import Component, Known, Mixture
-from ..entropy.kinds import columns
+from ..entropy import DirichletComponent, Moments, Observations, PitmanYorComponent, component_moments, mix
+from ..entropy.components import component_grid
+from ..entropy.distribution import Known, Mixture, PosteriorComponent
 from ..errors import ConvergenceError
 from ..nouns import Belief, Beliefs, Evidence
 from .prior import Prior
@@ -42,11 +42,11 @@ class Bayes:
     name: str = field(default="bayes", init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
-        seen = Seen.of(evidence)
+        seen = Observations.of(evidence)
         if seen.settled is not None:
             return Belief(seen.settled, 0.0, Known(seen.settled))
         kinds, log_prior = self.prior.reaching(len(evidence.counts))
-        found = evaluate([seen], kinds, tolerance=TOLERANCE, log_prior=log_prior)
+        found = component_moments([seen], kinds, tolerance=TOLERANCE, log_prior=log_prior)
         weights = _posterior(log_prior, found.log_evidence)[0]
         mean, variance = mix(weights, found.mean[0], found.variance[0])
         parts = _components(seen, kinds, weights)
@@ -57,8 +57,8 @@ class Bayes:
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         means, variances = np.empty(len(evidences)), np.empty(len(evidences))
-        seen = [Seen.of(evidence) for evidence in evidences]
-        by_size: dict[tuple[Kind | Endless, ...], list[int]] = {}
+        seen = [Observations.of(evidence) for evidence in evidences]
+        by_size: dict[tuple[DirichletComponent | PitmanYorComponent, ...], list[int]] = {}
         for i, own in enumerate(seen):
             if own.settled is None:
                 by_size.setdefault(self.prior.reaching(own.floors.size)[0], []).append(i)
@@ -68,7 +68,9 @@ class Bayes:
             log_prior = self.prior.reaching(seen[places[0]].floors.size)[1]
             for start in range(0, len(places), CHUNK):
                 at = places[start : start + CHUNK]
-                found = evaluate([seen[i] for i in at], kinds, tolerance=TOLERANCE, log_prior=log_prior)
+                found = component_moments(
+                    [seen[i] for i in at], kinds, tolerance=TOLERANCE, log_prior=log_prior
+                )
                 means[at], variances[at] = _mixed(_posterior(log_prior, found.log_evidence), found)
         return Beliefs(means, variances)
 
@@ -89,13 +91,15 @@ def _mixed(weights: Floats, found: Moments) -> tuple[Floats, Floats]:
     return mean, (weights * spread).sum(axis=1)
 
 
-def _components(seen: Seen, kinds: Sequence[Kind | Endless], weights: Floats) -> tuple[Component, ...]:
+def _components(
+    seen: Observations, kinds: Sequence[DirichletComponent | PitmanYorComponent], weights: Floats
+) -> tuple[PosteriorComponent, ...]:
     """The belief's components that matter, as the distribution takes them."""
     parts, column = [], 0
     for kind in kinds:
-        p, q = kind.wordings.powers(kind.alpha, seen)
-        for mass in columns(kind, seen.floors.size).mass.tolist():
+        p, q = kind.sequences.powers(kind.alpha, seen)
+        for mass in component_grid(kind, seen.floors.size).mass.tolist():
             if weights[column] > 1e-3:
-                parts.append(Component(float(weights[column]), p, q, seen.floors, mass, kind.alpha))
+                parts.append(PosteriorComponent(float(weights[column]), p, q, seen.floors, mass, kind.alpha))
             column += 1
     return tuple(parts)

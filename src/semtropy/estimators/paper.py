@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..entropy import mix, moments, moments_batch
-from ..entropy.distribution import Component, Mixture
+from ..entropy.distribution import Mixture, PosteriorComponent
 from ..nouns import Belief, Beliefs, Evidence
 
 __all__ = ["BayesPaper", "PaperPrior"]
@@ -89,7 +89,7 @@ class BayesPaper:
         mean, variance = mix(weights, found.mean, found.variance)
         powers = np.array(evidence.counts) + self.alpha - 1
         parts = [
-            Component(
+            PosteriorComponent(
                 float(w), powers, np.ones(floors.size), floors, (k - floors.size) * self.alpha, self.alpha
             )
             for w, k in zip(weights, sizes, strict=True)

@@ -1,11 +1,10 @@
-"""What to expect of a question before sampling: a mixture over kinds of question, fitted on training questions.
+"""The prior over questions: a mixture of components, with weights fitted by EM on training questions.
 
-A kind is a way meanings are worded, and either an evenness alpha of the meanings and a number K of them, or meanings
-without end and a concentration (`semtropy.entropy.Kind` and `Endless`). The weights of a fixed grid of kinds are
-fitted by EM on the evidence of the training questions' first 8 and first 16 samples: few, because few is what the
-prior is used with.
-Pseudo-questions keep every size possible, also those beyond the largest seen in training; with no training
-questions at all, they are the shipped default.
+A component is a prior over meaning probabilities, finite Dirichlet or Pitman-Yor, and a prior over the sequences of
+each meaning (`semtropy.entropy.DirichletComponent` and `PitmanYorComponent`). The components form a fixed grid; their
+weights are fitted by expectation maximisation on the evidence of the training questions' first 8 and first 16 samples,
+because the prior is used with few samples. Pseudo-questions keep every size possible, also those beyond the largest
+number of meanings in training. Without training questions, the shipped default is used.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..entropy import Endless, Kind, Seen, Wordings, evaluate
+from ..entropy import DirichletComponent, Observations, PitmanYorComponent, SequencePrior, component_moments
 from ..errors import InputError
 from ..nouns import Evidence, Partition, Sample
 
@@ -32,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["Prior"]
 
 ALPHAS = (0.02, 0.2, 1.0)
-WORDINGS = (
-    *(Wordings(theta) for theta in (0.03, 0.1, 0.3, 1.0, 3.0, 30.0)),
-    Wordings(0.03, main=2, evenness=1.0),
-    Wordings(0.1, main=2, evenness=1.0),
-    *(Wordings(theta, discount=0.5) for theta in (0.1, 1.0, 10.0)),
+SEQUENCE_PRIORS = (
+    *(SequencePrior(theta) for theta in (0.03, 0.1, 0.3, 1.0, 3.0, 30.0)),
+    SequencePrior(0.03, main=2, evenness=1.0),
+    SequencePrior(0.1, main=2, evenness=1.0),
+    *(SequencePrior(theta, discount=0.5) for theta in (0.1, 1.0, 10.0)),
 )
 SIZES = (1, 2, 3, 4, 6, 10, 16, 28, 50, 100, 300, 1000)
 DISCOUNT = 0.25  # of meanings without end; 0.1 is too light a tail, 0.5 too heavy
@@ -56,7 +55,7 @@ class Prior:
     1.0
     """
 
-    kinds: tuple[Kind | Endless, ...]
+    components: tuple[DirichletComponent | PitmanYorComponent, ...]
     weights: tuple[tuple[float, ...], ...]
     trained_on: int = 0
 
@@ -77,15 +76,17 @@ class Prior:
         if not evidences:
             return cls.default()
         grid = _grid()
-        seen = [Seen.of(evidence) for evidence in evidences]
-        chunks = [evaluate(seen[i : i + 256], grid, tolerance=1e-5) for i in range(0, len(seen), 256)]
+        seen = [Observations.of(evidence) for evidence in evidences]
+        chunks = [
+            component_moments(seen[i : i + 256], grid, tolerance=1e-5) for i in range(0, len(seen), 256)
+        ]
         log_evidence = np.concatenate([chunk.log_evidence for chunk in chunks])
         start = _start(grid)
         pseudo = PSEUDO_QUESTIONS * start
         weights = _expectation_maximisation(log_evidence, np.array(shares), pseudo, _cells(grid))
         return cls(*_kept(grid, weights), trained_on)
 
-    def reaching(self, seen: int) -> tuple[tuple[Kind | Endless, ...], Floats]:
+    def reaching(self, seen: int) -> tuple[tuple[DirichletComponent | PitmanYorComponent, ...], Floats]:
         """The kinds, and their log-weights laid end to end; with larger sizes where `seen` meanings call for them."""
         return _reaching(self, seen)
 
@@ -107,14 +108,16 @@ class Prior:
         return {
             "semtropy_prior": 1,
             "trained_on": self.trained_on,
-            "kinds": [_told(kind, own) for kind, own in zip(self.kinds, self.weights, strict=True)],
+            "kinds": [
+                component_to_json(kind, own) for kind, own in zip(self.components, self.weights, strict=True)
+            ],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Prior:
         if data.get("semtropy_prior") != 1:
             raise InputError('not a prior: the key "semtropy_prior" must be 1')
-        kinds = [_heard(kind) for kind in data["kinds"]]
+        kinds = [component_from_json(kind) for kind in data["kinds"]]
         weights = [np.array(kind["weights"], dtype=float) for kind in data["kinds"]]
         for kind, own in zip(kinds, weights, strict=True):
             if len(kind.points) != own.size or np.any(own < 0):
@@ -129,31 +132,35 @@ class Prior:
         )
 
 
-def _told(kind: Kind | Endless, weights: Sequence[float]) -> dict[str, Any]:
+def component_to_json(
+    kind: DirichletComponent | PitmanYorComponent, weights: Sequence[float]
+) -> dict[str, Any]:
     """A kind as the JSON file has it."""
     meanings: dict[str, Any] = (
         {"endless": kind.discount, "concentrations": list(kind.concentrations)}
-        if isinstance(kind, Endless)
+        if isinstance(kind, PitmanYorComponent)
         else {"alpha": kind.alpha, "sizes": list(kind.sizes)}
     )
-    wordings = kind.wordings
+    sequences = kind.sequences
     return {
         **meanings,
-        "theta": wordings.theta,
-        "main": wordings.main,
-        "evenness": wordings.evenness,
-        "discount": wordings.discount,
+        "theta": sequences.theta,
+        "main": sequences.main,
+        "evenness": sequences.evenness,
+        "discount": sequences.discount,
         "weights": [round(weight, 8) for weight in weights],
     }
 
 
-def _heard(kind: Mapping[str, Any]) -> Kind | Endless:
-    wordings = Wordings(
+def component_from_json(kind: Mapping[str, Any]) -> DirichletComponent | PitmanYorComponent:
+    sequences = SequencePrior(
         float(kind["theta"]), int(kind["main"]), float(kind["evenness"]), float(kind["discount"])
     )
     if "endless" in kind:
-        return Endless(float(kind["endless"]), wordings, tuple(float(c) for c in kind["concentrations"]))
-    return Kind(float(kind["alpha"]), wordings, tuple(int(size) for size in kind["sizes"]))
+        return PitmanYorComponent(
+            float(kind["endless"]), sequences, tuple(float(c) for c in kind["concentrations"])
+        )
+    return DirichletComponent(float(kind["alpha"]), sequences, tuple(int(size) for size in kind["sizes"]))
 
 
 @lru_cache(maxsize=1)
@@ -163,38 +170,45 @@ def _default() -> Prior:
     )
 
 
-def _grid() -> tuple[Kind | Endless, ...]:
-    finite = [Kind(alpha, wordings, SIZES) for alpha in ALPHAS for wordings in WORDINGS]
-    return (*finite, *(Endless(DISCOUNT, wordings, CONCENTRATIONS) for wordings in WORDINGS))
+def _grid() -> tuple[DirichletComponent | PitmanYorComponent, ...]:
+    finite = [DirichletComponent(alpha, wordings, SIZES) for alpha in ALPHAS for wordings in SEQUENCE_PRIORS]
+    return (
+        *finite,
+        *(PitmanYorComponent(DISCOUNT, wordings, CONCENTRATIONS) for wordings in SEQUENCE_PRIORS),
+    )
 
 
-def _start(grid: Sequence[Kind | Endless]) -> Floats:
+def _start(grid: Sequence[DirichletComponent | PitmanYorComponent]) -> Floats:
     """Weights of the grid before any training: half the default's, half even, so that nothing is ruled out."""
     default = _default()
     known = {
-        (kind.alpha, kind.wordings, point): weight
-        for kind, own in zip(default.kinds, default.weights, strict=True)
+        (kind.alpha, kind.sequences, point): weight
+        for kind, own in zip(default.components, default.weights, strict=True)
         for point, weight in zip(kind.points, own, strict=True)
     }
-    found = [known.get((kind.alpha, kind.wordings, point), 0.0) for kind in grid for point in kind.points]
+    found = [known.get((kind.alpha, kind.sequences, point), 0.0) for kind in grid for point in kind.points]
     return 0.5 * np.array(found) + 0.5 / len(found)
 
 
-def _cells(grid: Sequence[Kind | Endless]) -> NDArray[np.intp]:
+def _cells(grid: Sequence[DirichletComponent | PitmanYorComponent]) -> NDArray[np.intp]:
     """For each column of the grid, the number of the cell it shares its weight with."""
     sizes: list[int] = []
     for kind in grid:
-        sizes += [TIED] * (len(kind.points) // TIED) if isinstance(kind, Endless) else [1] * len(kind.points)
+        sizes += (
+            [TIED] * (len(kind.points) // TIED)
+            if isinstance(kind, PitmanYorComponent)
+            else [1] * len(kind.points)
+        )
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
 @lru_cache(maxsize=1024)
-def _reaching(prior: Prior, seen: int) -> tuple[tuple[Kind | Endless, ...], Floats]:
-    kinds, weights = list(prior.kinds), [list(own) for own in prior.weights]
-    largest = max((kind.sizes[-1] for kind in kinds if isinstance(kind, Kind)), default=0)
+def _reaching(prior: Prior, seen: int) -> tuple[tuple[DirichletComponent | PitmanYorComponent, ...], Floats]:
+    kinds, weights = list(prior.components), [list(own) for own in prior.weights]
+    largest = max((kind.sizes[-1] for kind in kinds if isinstance(kind, DirichletComponent)), default=0)
     if 2 * seen > largest > 0:
         for i, kind in enumerate(kinds):
-            if isinstance(kind, Endless):
+            if isinstance(kind, PitmanYorComponent):
                 continue
             sizes, share = list(kind.sizes), BEYOND * sum(weights[i])
             size = largest
@@ -202,7 +216,7 @@ def _reaching(prior: Prior, seen: int) -> tuple[tuple[Kind | Endless, ...], Floa
                 size, share = 2 * size, share / 2
                 sizes.append(size)
                 weights[i].append(share)
-            kinds[i] = Kind(kind.alpha, kind.wordings, tuple(sizes))
+            kinds[i] = DirichletComponent(kind.alpha, kind.sequences, tuple(sizes))
     flat = np.array([weight for own in weights for weight in own])
     with np.errstate(divide="ignore"):
         log_weights: Floats = np.log(flat / flat.sum())
@@ -226,8 +240,8 @@ def _expectation_maximisation(
 
 
 def _kept(
-    grid: Sequence[Kind | Endless], weights: Floats
-) -> tuple[tuple[Kind | Endless, ...], tuple[tuple[float, ...], ...]]:
+    grid: Sequence[DirichletComponent | PitmanYorComponent], weights: Floats
+) -> tuple[tuple[DirichletComponent | PitmanYorComponent, ...], tuple[tuple[float, ...], ...]]:
     """Few kinds carry the weight: drop those that do not matter, for speed."""
     kept = []
     ends = np.cumsum([len(kind.points) for kind in grid])

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError
 from .contour import exact_room
 from .inputs import clean_floors
-from .splitting import entropy_share
+from .shannon import entropy_term
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Seen"]
+__all__ = ["Observations"]
 
 # Log-probabilities are sums of rounded 32-bit numbers: room below this cannot be told from none, and further
 # digits would only order questions by their rounding. Providers round more, so a sum may exceed 1 by a little.
@@ -30,7 +30,7 @@ MOST_EXCESS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observations:
     """What the model sees of a question, per meaning: floors, sequences found, their log-probabilities, other draws."""
 
     floors: Floats
@@ -39,7 +39,7 @@ class Seen:
     no_logprob: Floats
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Seen:
+    def of(cls, evidence: Evidence) -> Observations:
         """The evidence of real samples, to the digits it has."""
         told = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in evidence.logprobs)
         floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in told])
@@ -58,4 +58,4 @@ class Seen:
         """The entropy itself, where the sequences found leave no room for any other; None where they do."""
         if exact_room(self.floors) > 2 * LEAST_ROOM:
             return None
-        return float(entropy_share(self.floors / self.floors.sum()).sum())
+        return float(entropy_term(self.floors / self.floors.sum()).sum())

@@ -1,7 +1,7 @@
 """The distribution function of the entropy: credible intervals and P(h > x) without Monte Carlo noise.
 
-`law` has the mathematics. A `Mixture` adds up the components of a belief, shares the work of those that differ only in
-how many meanings are unseen, and works each out once: what it says does not depend on what it was asked before.
+`conditional` has the mathematics. A `Mixture` adds up the components of a belief. Components that differ only in the
+number of unseen meanings share their work, and each is computed once: an answer does not depend on earlier questions.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betainc, ndtr
 
-from ..errors import ConvergenceError, InputError
-from .contour import Problems, exact_room, solve
-from .endless import endless
-from .inputs import check_alpha, clean_floors, vector, whole_counts
-from .lattice import MOST_DIMENSIONS
-from .law import Pieces, pieces, unseen_meanings
-from .splitting import Factor, entropy_share
+from ...errors import ConvergenceError, InputError
+from ..contour import Problems, exact_room, solve
+from ..inputs import check_alpha, clean_floors, vector, whole_counts
+from .conditional import Pieces, pieces, unseen_meanings
+from .pitman_yor import pitman_yor_table
+from .qmc import MOST_DIMENSIONS
+from .splits import Factor, entropy_term
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Component", "Known", "Mixture", "cdf", "two_level_cdf"]
+__all__ = ["Known", "Mixture", "PosteriorComponent", "cdf", "mix", "two_level_cdf"]
 
 FEWEST, DRAWS = 128, 1 << 11  # of a component, and of one that stands alone to begin with
 OUTLINE, SECTIONS = 33, 8  # points of the support, parts of what lies between two, on the way to a quantile
@@ -39,7 +39,7 @@ SHARPEST = 1e-12  # a standard deviation below this drowns in the rounding of th
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class PosteriorComponent:
     """One component of a belief: a product density over meanings (see contour.py), and its weight."""
 
     weight: float
@@ -60,13 +60,13 @@ class Component:
         Where there is no end of meanings, the most is what is never exceeded but for 1e-9 or so.
         """
         floors, room = self.floors, exact_room(self.floors)
-        vertices = entropy_share(floors + room) - entropy_share(floors)
+        vertices = entropy_term(floors + room) - entropy_term(floors)
         best = float(vertices.min())
         if self.mass > 0:
-            best = min(best, float(entropy_share(np.array(room))))
-        least = max(0.0, float(entropy_share(floors).sum()) + best)
+            best = min(best, float(entropy_term(np.array(room))))
+        least = max(0.0, float(entropy_term(floors).sum()) + best)
         if self.unseen is None:
-            return least, log(floors.size + 1) + room * endless(self.mass, -self.alpha).high
+            return least, log(floors.size + 1) + room * pitman_yor_table(self.mass, -self.alpha).high
         meanings = floors.size + self.unseen
         if floors.max() * meanings <= 1:
             return least, log(meanings)
@@ -113,7 +113,7 @@ class _Matched:
     variance: float
 
     @staticmethod
-    def of(c: Component) -> _Matched:
+    def of(c: PosteriorComponent) -> _Matched:
         ends, one = np.array([0, c.floors.size]), np.array([0, 1])
         alone = Problems(c.p, c.q, c.floors, ends, np.array([c.alpha]), np.array([c.mass]), one)
         found = solve(alone, 1e-7)
@@ -155,7 +155,9 @@ class _Drawn:
 _Law = _Point | _Matched | _Drawn
 
 
-def _laws(components: Sequence[Component], draws: Sequence[int], *, rough: bool = False) -> list[_Law]:
+def _laws(
+    components: Sequence[PosteriorComponent], draws: Sequence[int], *, rough: bool = False
+) -> list[_Law]:
     """A law for each component; those with the same seen meanings and alpha share their tables."""
     groups: dict[tuple[bytes, bytes, bytes, float], list[int]] = {}
     laws: dict[int, _Law] = {}
@@ -185,7 +187,7 @@ def _power_of_two(x: float) -> int:
 class Mixture:
     """The distribution of the entropy under a mixture of components, from so many `draws` in all (a power of 2).
 
-    >>> two = Component(1.0, np.array([0.5]), np.array([1.0]), np.array([0.3]), 0.5, 0.5)
+    >>> two = PosteriorComponent(1.0, np.array([0.5]), np.array([1.0]), np.array([0.3]), 0.5, 0.5)
     >>> belief = Mixture((two,), mean=0.39, variance=0.05)
     >>> belief.cdf([0.0, 0.4, 0.7]).round(4).tolist()
     [0.0, 0.4993, 1.0]
@@ -193,14 +195,14 @@ class Mixture:
     0.4007
     """
 
-    components: tuple[Component, ...]
+    components: tuple[PosteriorComponent, ...]
     mean: float
     variance: float
     draws: int = 1 << 12
     rough: bool = True  # whether small tables may guide so few draws
 
     @cached_property
-    def _kept(self) -> tuple[tuple[Component, ...], Floats]:
+    def _kept(self) -> tuple[tuple[PosteriorComponent, ...], Floats]:
         """The components that matter, and their weights, which sum to 1."""
         weights = np.array([c.weight for c in self.components])
         total = weights.sum()
@@ -293,6 +295,19 @@ class Mixture:
             points = inner
 
 
+def mix(weights: Floats, means: Floats, variances: Floats) -> tuple[float, float]:
+    """Mean and variance of a mixture, by the laws of total expectation and variance (Ciosek et al., eq. 8).
+
+    `weights` need not sum to 1.
+
+    >>> mix(np.array([1.0, 1.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
+    (1.0, 1.5)
+    """
+    share = weights / weights.sum()
+    mean = float(share @ means)
+    return mean, float(share @ (variances + (means - mean) ** 2))
+
+
 def cdf(
     counts: ArrayLike,
     floors: ArrayLike,
@@ -351,7 +366,7 @@ def _one(
         )
     if not 1e-7 <= tolerance < 1:
         raise InputError(f"tolerance is {tolerance}: a number from 1e-7 to 1")
-    component = Component(1.0, p, q, floors, (int(size) - floors.size) * alpha, alpha)
+    component = PosteriorComponent(1.0, p, q, floors, (int(size) - floors.size) * alpha, alpha)
     at, draws = vector(points, "points"), DRAWS
     while True:
         mixture = Mixture((component,), 0.0, 0.0, draws, rough=False)

@@ -12,21 +12,28 @@ from scipy.special import digamma
 
 import semtropy.entropy.contour as contour
 from semtropy import Evidence
-from semtropy.entropy import Endless, Kind, Moments, Seen, Wordings, evaluate
-from semtropy.entropy.distribution import Component, Mixture
-from semtropy.entropy.endless import endless, skewness
-from semtropy.entropy.symmetric import block_moments
+from semtropy.entropy import (
+    DirichletComponent,
+    Moments,
+    Observations,
+    PitmanYorComponent,
+    SequencePrior,
+    component_moments,
+)
+from semtropy.entropy.distribution import Mixture, PosteriorComponent
+from semtropy.entropy.distribution.pitman_yor import pitman_yor_table, skewness
+from semtropy.entropy.distribution.unseen import block_moments
 from semtropy.errors import InputError
 from semtropy.estimators import Prior, load_estimator
 
 discounts, concentrations = st.floats(0.02, 0.9), st.floats(0.05, 200)
 
 
-def counted(counts: list[int], kind: Endless | Kind) -> Moments:
+def counted(counts: list[int], kind: PitmanYorComponent | DirichletComponent) -> Moments:
     """Draws without a known probability: counts alone."""
     nothing = np.zeros(len(counts))
-    seen = Seen(nothing, nothing, ((),) * len(counts), np.array(counts, dtype=float))
-    found = evaluate([seen], [kind])
+    seen = Observations(nothing, nothing, ((),) * len(counts), np.array(counts, dtype=float))
+    found = component_moments([seen], [kind])
     return Moments(found.mean[0], found.variance[0], found.log_evidence[0])
 
 
@@ -46,7 +53,7 @@ def stick_breaking(concentration: float, discount: float, draws: int, sticks: in
 @given(concentrations, discounts)
 @settings(max_examples=40, deadline=None)
 def test_the_partitions_of_three_draws_sum_to_one(concentration: float, discount: float) -> None:
-    kind = Endless(discount, Wordings(1.0), (concentration,))
+    kind = PitmanYorComponent(discount, SequencePrior(1.0), (concentration,))
     ways = (([3], 1), ([2, 1], 3), ([1, 1, 1], 1))
     total = sum(ways * np.exp(counted(counts, kind).log_evidence[0]) for counts, ways in ways)
     assert total == pytest.approx(1, abs=1e-9)
@@ -60,7 +67,7 @@ def test_without_floors_the_mean_is_that_of_archer_park_and_pillow(
     n, seen = np.array(counts, dtype=float), len(counts)
     total, unseen = concentration + n.sum(), concentration + seen * discount
     shares = ((n - discount) * digamma(n - discount + 1)).sum() + unseen * digamma(1 - discount)
-    found = counted(counts, Endless(discount, Wordings(1.0), (concentration,)))
+    found = counted(counts, PitmanYorComponent(discount, SequencePrior(1.0), (concentration,)))
     assert found.mean[0] == pytest.approx(digamma(total + 1) - shares / total, abs=1e-10)
 
 
@@ -71,7 +78,7 @@ def test_without_floors_the_mean_is_that_of_archer_park_and_pillow(
 def test_moments_agree_with_real_integrals(
     floor: float, discount: float, theta: float, concentration: float
 ) -> None:
-    found = endless_moments(floor, Endless(discount, Wordings(theta), (concentration,)))
+    found = endless_moments(floor, PitmanYorComponent(discount, SequencePrior(theta), (concentration,)))
     unseen = concentration + discount
     mean, variance, _ = endless_seen(-discount - theta, theta, floor, unseen, discount)
     assert abs(float(found.mean[0] - mean)) < 1e-9
@@ -79,10 +86,10 @@ def test_moments_agree_with_real_integrals(
 
 
 def test_a_small_discount_is_many_meanings_of_small_alpha() -> None:
-    seen = Seen.of(Evidence(counts=(3, 1), floors=(0.4, 0.05)))
-    endless_kind = Endless(1e-6, Wordings(0.3), (2.0,))
-    many = Kind(2e-6, Wordings(0.3), (1_000_000,))
-    one, other = (evaluate([seen], [kind]) for kind in (endless_kind, many))
+    seen = Observations.of(Evidence(counts=(3, 1), floors=(0.4, 0.05)))
+    endless_kind = PitmanYorComponent(1e-6, SequencePrior(0.3), (2.0,))
+    many = DirichletComponent(2e-6, SequencePrior(0.3), (1_000_000,))
+    one, other = (component_moments([seen], [kind]) for kind in (endless_kind, many))
     assert one.mean[0, 0] == pytest.approx(other.mean[0, 0], abs=1e-5)
     assert one.variance[0, 0] == pytest.approx(other.variance[0, 0], abs=1e-5)
     assert one.log_evidence[0, 0] == pytest.approx(other.log_evidence[0, 0], abs=1e-4)
@@ -91,17 +98,17 @@ def test_a_small_discount_is_many_meanings_of_small_alpha() -> None:
 def test_the_kernel_and_numpy_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     if contour._kernel is None:
         pytest.skip("the compiled kernel is not built on this machine")
-    kind = Endless(0.25, Wordings(0.3), (0.25, 1.0, 3.0, 30.0))
+    kind = PitmanYorComponent(0.25, SequencePrior(0.3), (0.25, 1.0, 3.0, 30.0))
     evidences = [
         Evidence(counts=(1,), floors=(1e-40,)),
         Evidence(counts=(3, 1), floors=(0.4, 0.05)),
         Evidence(counts=(2, 1)),
         Evidence(counts=(2, 3), floors=(0.2, 0.0)),
     ]
-    seen = [Seen.of(evidence) for evidence in evidences]
-    compiled = evaluate(seen, [kind])
+    seen = [Observations.of(evidence) for evidence in evidences]
+    compiled = component_moments(seen, [kind])
     monkeypatch.setattr(contour, "_kernel", None)
-    plain = evaluate(seen, [kind])
+    plain = component_moments(seen, [kind])
     np.testing.assert_allclose(compiled.mean, plain.mean, atol=1e-9)
     np.testing.assert_allclose(compiled.variance, plain.variance, rtol=1e-7)
     np.testing.assert_allclose(compiled.log_evidence, plain.log_evidence, atol=1e-8)
@@ -116,7 +123,7 @@ def test_the_distribution_is_that_of_stick_breaking(
 ) -> None:
     drawn = stick_breaking(concentration, discount, draws=20_000, sticks=1500)
     levels = np.array([0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99])
-    found = endless(concentration, discount).cdf(np.quantile(drawn, levels))
+    found = pitman_yor_table(concentration, discount).cdf(np.quantile(drawn, levels))
     np.testing.assert_allclose(found, levels, atol=within)
     centred = (drawn - drawn.mean()) / drawn.std()
     assert skewness(concentration, discount) == pytest.approx((centred**3).mean(), abs=0.08)
@@ -124,7 +131,7 @@ def test_the_distribution_is_that_of_stick_breaking(
 
 @pytest.mark.parametrize("concentration", [0.3, 1.0, 7.9, 8.1, 1000.0])
 def test_the_distribution_has_the_exact_moments(concentration: float) -> None:
-    table = endless(concentration, 0.25)
+    table = pitman_yor_table(concentration, 0.25)
     mean, sd = block_moments(-0.25, concentration)
     x = np.linspace(0, table.high, 40_001)
     above = 1 - table.cdf(x)
@@ -133,11 +140,14 @@ def test_the_distribution_has_the_exact_moments(concentration: float) -> None:
 
 
 def test_a_mixture_with_an_endless_component_keeps_its_moments() -> None:
-    kind, seen = Endless(0.25, Wordings(0.3), (3.0,)), Seen.of(Evidence(counts=(2, 1), floors=(0.3, 0.02)))
-    exact = evaluate([seen], [kind])
-    p, q = kind.wordings.powers(kind.alpha, seen)
+    kind, seen = (
+        PitmanYorComponent(0.25, SequencePrior(0.3), (3.0,)),
+        Observations.of(Evidence(counts=(2, 1), floors=(0.3, 0.02))),
+    )
+    exact = component_moments([seen], [kind])
+    p, q = kind.sequences.powers(kind.alpha, seen)
     mean, variance = float(exact.mean[0, 0]), float(exact.variance[0, 0])
-    mixture = Mixture((Component(1.0, p, q, seen.floors, 3.5, -0.25),), mean, variance)
+    mixture = Mixture((PosteriorComponent(1.0, p, q, seen.floors, 3.5, -0.25),), mean, variance)
     x = np.linspace(0, mixture.components[0].support()[1], 20_001)
     above = 1 - mixture.cdf(x)
     assert np.trapezoid(above, x) == pytest.approx(mean, abs=0.003)
@@ -157,11 +167,11 @@ def heavy_tailed_row(i: int) -> dict[str, object]:
 
 def test_a_fit_finds_heavy_tails_and_survives_the_file(tmp_path) -> None:
     prior = Prior.fit([heavy_tailed_row(i) for i in range(40)])
-    tail = sum(sum(own) for kind, own in zip(prior.kinds, prior.weights, strict=True) if kind.alpha < 0)
+    tail = sum(sum(own) for kind, own in zip(prior.components, prior.weights, strict=True) if kind.alpha < 0)
     assert tail > 0.5
     prior.save(tmp_path / "prior.json")
     back = Prior.load(tmp_path / "prior.json")
-    assert back.kinds == prior.kinds
+    assert back.components == prior.components
     evidence = Evidence(counts=(2, 1), floors=(0.6, 0.02))
     one, other = (load_estimator("bayes", prior=own)(evidence) for own in (prior, back))
     assert one.mean == pytest.approx(other.mean, abs=1e-6)
@@ -180,4 +190,4 @@ def test_impossible_kinds_are_refused(
     discount: float, concentrations: tuple[float, ...], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        Endless(discount, Wordings(1.0), concentrations)
+        PitmanYorComponent(discount, SequencePrior(1.0), concentrations)

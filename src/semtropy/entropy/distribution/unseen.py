@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betainc, digamma, xlog1py, xlogy
 
-from .dirichlet import dirichlet_variance
-from .lattice import lattice
-from .splitting import Factor, single_table
+from ..dirichlet import dirichlet_variance
+from .qmc import lattice
+from .splits import Factor, single_table
 
 try:
-    from ._native import distribution as _distribution  # type: ignore[attr-defined]
+    from .._native import distribution as _distribution  # type: ignore[attr-defined]
 except ImportError:  # no compiler when semtropy was installed
     _distribution = None
 
@@ -37,9 +37,9 @@ __all__ = [
     "block_moments",
     "graded_points",
     "joined",
-    "nearby",
+    "shared_table",
     "stretched_sums",
-    "symmetric",
+    "symmetric_table",
 ]
 
 CHUNK = 1 << 18
@@ -99,10 +99,10 @@ def graded_points(low: float, high: float) -> Floats:
 
 
 @lru_cache(maxsize=4096)
-def symmetric(meanings: int, alpha: float, points: int) -> EntropyTable:
+def symmetric_table(meanings: int, alpha: float, points: int) -> EntropyTable:
     """The distribution function for so many meanings (two or more), from so many lattice points a step.
 
-    >>> two = symmetric(2, 1.0, 1024)
+    >>> two = symmetric_table(2, 1.0, 1024)
     >>> two.cdf(np.array([0.5])).round(6)
     array([0.39942])
     """
@@ -117,19 +117,19 @@ def symmetric(meanings: int, alpha: float, points: int) -> EntropyTable:
 
 
 @lru_cache(maxsize=4096)
-def nearby(meanings: int, alpha: float) -> EntropyTable:
+def shared_table(meanings: int, alpha: float) -> EntropyTable:
     """Nearly the same, its shape that of a number with four binary digits: tables that many questions share.
 
     The mean and the standard deviation are the number's own.
 
     >>> middle = np.array([5.58])
-    >>> nearby(997, 0.2).cdf(middle).round(1), symmetric(997, 0.2, 1024).cdf(middle).round(1)
+    >>> shared_table(997, 0.2).cdf(middle).round(1), symmetric_table(997, 0.2, 1024).cdf(middle).round(1)
     (array([0.4]), array([0.4]))
     """
     alike = meanings * alpha >= BELL  # below, most of the mass lies at 0 and a shape does not move
     digits = max(0, meanings.bit_length() - SHAPE_DIGITS) if alike else 0
     shared = round(meanings / 2**digits) << digits
-    table = symmetric(shared, alpha, ROUGH if alike else FINER)
+    table = symmetric_table(shared, alpha, ROUGH if alike else FINER)
     if shared == meanings:
         return table
     (mean, sd), (own_mean, own_sd) = (block_moments(alpha, n * alpha) for n in (shared, meanings))
@@ -164,7 +164,7 @@ def _two(alpha: float) -> EntropyTable:
 
 def _joined(a: int, b: int, alpha: float, points: int) -> EntropyTable:
     at, share = lattice(1, 4 * points) if a == 1 else lattice(2, points)
-    rest, first = symmetric(b, alpha, points), symmetric(a, alpha, points) if a > 1 else None
+    rest, first = symmetric_table(b, alpha, points), symmetric_table(a, alpha, points) if a > 1 else None
     return joined(a * alpha, b * alpha, rest, _window(a + b, alpha), at, share, first)
 
 

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import xlogy
+
+from ..shannon import entropy_term
 
 try:
-    from ._native import distribution as _distribution  # type: ignore[attr-defined]
+    from .._native import distribution as _distribution  # type: ignore[attr-defined]
 except ImportError:  # no compiler when semtropy was installed
     _distribution = None
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Curve", "Factor", "Splits", "Table", "entropy_share"]
+__all__ = ["Curve", "Factor", "Splits", "Table", "entropy_term"]
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
 SMALLEST = -690.0  # log of the least total that is told from 0
@@ -68,11 +69,6 @@ class Factor:
     def log(self, log_y: Floats) -> Floats:
         power: Floats = (self.q - 1) * log_y
         return power + self.p * np.log(self.floor + np.exp(log_y)) if self.floor > 0 else power
-
-
-def entropy_share(x: Floats) -> Floats:
-    """-x log x."""
-    return np.asarray(-xlogy(x, x), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)

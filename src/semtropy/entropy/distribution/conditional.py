@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from .endless import endless
-from .lattice import lattice
-from .splitting import Factor, Splits, Table, entropy_share
-from .symmetric import EntropyTable, nearby, stretched_sums, symmetric
+from ..shannon import entropy_term
+from .pitman_yor import pitman_yor_table
+from .qmc import lattice
+from .splits import Factor, Splits, Table
+from .unseen import EntropyTable, shared_table, stretched_sums, symmetric_table
 
 try:
-    from ._native import distribution as _distribution  # type: ignore[attr-defined]
+    from .._native import distribution as _distribution  # type: ignore[attr-defined]
 except ImportError:  # no compiler when semtropy was installed
     _distribution = None
 
@@ -119,7 +120,7 @@ class _Draws:
         z, log_slope = table.draw(u, self.log_rest)
         log_y, log_left = self.log_rest - np.logaddexp(0, -z), self.log_rest - np.logaddexp(0, z)
         self.log_weight += log_slope + factor.log(log_y) + log_y + log_left - self.log_rest
-        self.entropy += entropy_share(factor.floor + np.exp(log_y))
+        self.entropy += entropy_term(factor.floor + np.exp(log_y))
         self.log_rest = log_left
         return log_y
 
@@ -175,10 +176,10 @@ def _table(alpha: float, mass: float, draws: int, *, rough: bool) -> EntropyTabl
     """The entropy of unseen meanings; None where they are one or none and have none."""
     unseen = unseen_meanings(mass, alpha)
     if unseen is None:
-        return endless(mass, -alpha)
+        return pitman_yor_table(mass, -alpha)
     if unseen < 2:
         return None
-    return nearby(unseen, alpha) if rough else symmetric(unseen, alpha, _table_points(draws))
+    return shared_table(unseen, alpha) if rough else symmetric_table(unseen, alpha, _table_points(draws))
 
 
 def _table_points(draws: int) -> int:
@@ -207,7 +208,7 @@ def _stretched(splits: Splits, log_room: float, blocks: Sequence[_Block]) -> lis
         state.take(factor, splits.table(factor, j, state.log_rest), at[:, m - j])
     first = splits.factors[0]
     log_weight = state.log_weight + first.log(state.log_rest)
-    entropy = state.entropy + entropy_share(first.floor + np.exp(state.log_rest))
+    entropy = state.entropy + entropy_term(first.floor + np.exp(state.log_rest))
     scale = np.exp(np.maximum(log_mass, -690.0))
     return [
         Stretched(block.table, entropy[part], scale[part], _normal(log_weight[part], share[part]))
@@ -248,7 +249,7 @@ def _laid_out(state: _Draws, first: Factor, last: Factor, table: Table, cells: i
     spread.take(last, table, np.tile(u, n))
     log_weight = spread.log_weight + first.log(spread.log_rest)
     weight = np.exp(log_weight - log_weight.max()).reshape(n, -1)
-    entropy = spread.entropy + entropy_share(first.floor + np.exp(spread.log_rest))
+    entropy = spread.entropy + entropy_term(first.floor + np.exp(spread.log_rest))
     entropy = entropy.reshape(n, -1)
     mass = np.diff(edges) * (weight[:, :-2:2] + 4 * weight[:, 1::2] + weight[:, 2::2])
     start, middle, end = entropy[:, :-2:2], entropy[:, 1::2], entropy[:, 2::2]

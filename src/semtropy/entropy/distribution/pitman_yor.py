@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import digamma, gammaincc, polygamma
 
-from .lattice import lattice
-from .symmetric import EntropyTable, block_moments, graded_points, joined
+from .qmc import lattice
+from .unseen import EntropyTable, block_moments, graded_points, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["endless", "skewness"]
+__all__ = ["pitman_yor_table", "skewness"]
 
 POINTS = 512
 BELL = 8.0  # from this concentration on, three moments tell the distribution
@@ -34,10 +34,10 @@ BELOW, ABOVE = 12.0, 8.0  # standard deviations on either side of the mean
 
 
 @lru_cache(maxsize=4096)
-def endless(concentration: float, discount: float) -> EntropyTable:
+def pitman_yor_table(concentration: float, discount: float) -> EntropyTable:
     """The distribution function of the entropy, for any concentration above 0 and a discount between 0 and 1.
 
-    >>> endless(1.0, 0.25).cdf(np.array([0.5, 1.5, 3.0])).round(3)
+    >>> pitman_yor_table(1.0, 0.25).cdf(np.array([0.5, 1.5, 3.0])).round(3)
     array([0.047, 0.471, 0.999])
     """
     mean, sd = block_moments(-discount, concentration)
@@ -49,8 +49,8 @@ def endless(concentration: float, discount: float) -> EntropyTable:
     while above[-1] + discount < BELL:
         above.append(above[-1] + discount)
     for c in above[:0:-1]:  # from the top, for a small discount would have Python descend too far
-        endless(c, discount)
-    rest = endless(concentration + discount, discount)
+        pitman_yor_table(c, discount)
+    rest = pitman_yor_table(concentration + discount, discount)
     return joined(1 - discount, concentration + discount, rest, (low, high), *lattice(1, POINTS))
 
 

@@ -34,15 +34,22 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .seen import Seen
+    from .observations import Observations
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Columns", "Endless", "Kind", "Wordings", "columns", "placement"]
+__all__ = [
+    "ComponentGrid",
+    "DirichletComponent",
+    "PitmanYorComponent",
+    "SequencePrior",
+    "component_grid",
+    "placement",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Wordings:
+class SequencePrior:
     """How a meaning splits over sequences: `main` ones of like size, then a tail of concentration `theta`.
 
     A `discount` between 0 and 1 makes the tail heavy (Pitman-Yor): so many rare wordings that finding one is
@@ -62,7 +69,7 @@ class Wordings:
         if self.main and self.discount:
             raise InputError("a heavy tail (discount) and main wordings do not go together")
 
-    def powers(self, alpha: float, seen: Seen) -> tuple[Floats, Floats]:
+    def powers(self, alpha: float, seen: Observations) -> tuple[Floats, Floats]:
         """p and q of each seen meaning's factor b^p (b - floor)^(q - 1)."""
         total = self.theta + self.evenness * self.main
         left = (
@@ -70,7 +77,7 @@ class Wordings:
         )
         return seen.no_logprob + (alpha - total), left
 
-    def log_constant(self, seen: Seen) -> float:
+    def log_constant(self, seen: Observations) -> float:
         """What the likelihood of the sequences found has beside its powers of b_j and b_j - l_j."""
         if not self.main and not self.discount:
             return float(seen.found.sum()) * math.log(self.theta)
@@ -89,32 +96,32 @@ def _log_beta(a: float, b: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DirichletComponent:
     """A kind of question: how even its meanings are, how they are worded, and the support sizes to consider, rising."""
 
     alpha: float
-    wordings: Wordings
+    sequences: SequencePrior
     sizes: tuple[int, ...]
 
     @property
     def points(self) -> tuple[float, ...]:
         return self.sizes
 
-    def only(self, keep: Sequence[bool]) -> Kind:
+    def only(self, keep: Sequence[bool]) -> DirichletComponent:
         """The same with some of its sizes."""
         return replace(self, sizes=tuple(size for size, yes in zip(self.sizes, keep, strict=True) if yes))
 
 
 @dataclass(frozen=True, slots=True)
-class Endless:
+class PitmanYorComponent:
     """A kind of question whose meanings have no end: Pitman-Yor with a `discount`, and concentrations, rising.
 
-    >>> Endless(0.25, Wordings(0.3), (1.0, 10.0)).alpha
+    >>> PitmanYorComponent(0.25, SequencePrior(0.3), (1.0, 10.0)).alpha
     -0.25
     """
 
     discount: float
-    wordings: Wordings
+    sequences: SequencePrior
     concentrations: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -132,14 +139,14 @@ class Endless:
     def points(self) -> tuple[float, ...]:
         return self.concentrations
 
-    def only(self, keep: Sequence[bool]) -> Endless:
+    def only(self, keep: Sequence[bool]) -> PitmanYorComponent:
         """The same with some of its concentrations."""
         kept = tuple(c for c, yes in zip(self.concentrations, keep, strict=True) if yes)
         return replace(self, concentrations=kept)
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ComponentGrid:
     """The sizes or concentrations of a kind once some meanings were seen.
 
     Which of them are `possible`, the `mass` of the unseen meanings under each, and each one's log-constant.
@@ -151,22 +158,22 @@ class Columns:
 
 
 @lru_cache(maxsize=4096)
-def columns(kind: Kind | Endless, seen: int) -> Columns:
+def component_grid(kind: DirichletComponent | PitmanYorComponent, seen: int) -> ComponentGrid:
     """A kind's columns once so many meanings were seen.
 
-    >>> columns(Kind(0.5, Wordings(1.0), (1, 2, 5)), 2).mass
+    >>> component_grid(DirichletComponent(0.5, SequencePrior(1.0), (1, 2, 5)), 2).mass
     array([0. , 0. , 1.5])
     """
-    if isinstance(kind, Endless):
+    if isinstance(kind, PitmanYorComponent):
         c, d = np.array(kind.concentrations), kind.discount
         mass, constant = c + seen * d, gammaln(c) - seen * gammaln(1 - d)
         for i in range(seen):
             constant += np.log(c + i * d)
-        return Columns(np.arange(c.size), mass, constant)
+        return ComponentGrid(np.arange(c.size), mass, constant)
     sizes = np.array(kind.sizes, dtype=float)
     reached = np.maximum(sizes, seen)
     constant = placement(reached, seen, kind.alpha)
-    return Columns(np.flatnonzero(sizes >= seen), (reached - seen) * kind.alpha, constant)
+    return ComponentGrid(np.flatnonzero(sizes >= seen), (reached - seen) * kind.alpha, constant)
 
 
 def placement(sizes: Floats, seen: int | Floats, alpha: float) -> Floats:
