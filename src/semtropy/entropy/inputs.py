@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .contour import TINIEST_FLOOR, exact_room
+from .contour_numpy import exact_room
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ __all__ = [
 
 # Floors come from sums of exponentials of rounded log-probabilities: this much above 1 is rounding, more is an error.
 EXCESS_ALLOWED = 1e-6
+TINIEST_FLOOR = 1e-300  # doubles lose digits below; smaller floors are raised to this
 LEAST_ROOM = 2e-13  # floors that leave less are scaled to leave a little more than this
 
 

@@ -53,7 +53,7 @@ def component_moments(
     blocks = [_Block.of(own, kind) for own in seen for kind in kinds]
     if log_prior is not None:
         _drop_negligible(blocks, len(kinds), log_prior)
-    solved = solve(_problems([block for block in blocks if block.kept.size]), tolerance, give_up=True)
+    solved = solve(_problems([block for block in blocks if block.kept.size]), tolerance, on_failure="exclude")
     starts = np.cumsum([0] + [len(kind.points) for kind in kinds])
     shape = len(seen), int(starts[-1])
     out = Moments(np.zeros(shape), np.zeros(shape), np.full(shape, -np.inf))
@@ -105,8 +105,6 @@ def _problems(blocks: Sequence[_Block]) -> Problems:
 
 def _drop_negligible(blocks: Sequence[_Block], kinds: int, log_prior: Floats) -> None:
     rough = screen(_problems(blocks))
-    if rough is None:
-        return
     starts = np.cumsum([0] + [len(block.kind.points) for block in blocks[:kinds]])
     weights, at = [], 0
     for i, block in enumerate(blocks):
