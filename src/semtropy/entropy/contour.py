@@ -37,7 +37,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..errors import ConvergenceError, InputError
-from .contour_numpy import Factors, exact_room, log_z_estimates, solve_problem
+from .contour_numpy import solve_problem
+from .factors import Factors, exact_room, log_z_estimates
 
 try:
     from ._native import contour as _kernel  # type: ignore[attr-defined]

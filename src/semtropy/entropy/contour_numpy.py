@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
 from .dirichlet import dirichlet_variance
+from .factors import Factors, alone, log_z_alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Complexes = NDArray[np.complex128]
 
-__all__ = ["Factors", "exact_room", "log_z_estimates", "solve_problem"]
+__all__ = ["solve_problem"]
 
 TURN = 0.62  # the inner ray turns by this share of the angle of s
 DECAY = 42.0  # integrands are cut where they fall below exp(-DECAY) of their peak
@@ -32,92 +32,6 @@ SHARED_LOSS = 3.0  # masses share a path as long as the logarithm of what sharin
 NARROW = 1.0  # paths shorter than this angle take out e^(-s y) (see `_inner`)
 MOST_NODES = 1792
 LEAST_STEP = 0.03
-
-
-@dataclass(frozen=True, slots=True)
-class Factors:
-    """The factors of the seen meanings, one entry per meaning, and 1 - sum(floors)."""
-
-    p: Floats
-    q: Floats
-    floors: Floats
-    room: float
-
-    @classmethod
-    def of(cls, p: Floats, q: Floats, floors: Floats) -> Factors:
-        return cls(p, q, floors, exact_room(floors))
-
-    def tilted(self, s: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance of each y under its factor times e^(-s y), by Laplace's method: one row for each s.
-
-        The mean solves s y = q + p y / (floor + y).
-        """
-        s = np.asarray(s, dtype=float)[:, None]
-        shape, bounded = self.p + self.q, self.floors > 0
-        b = s * self.floors - shape
-        d = np.sqrt(b * b + 4 * s * self.q * self.floors)
-        with np.errstate(divide="ignore", invalid="ignore"):  # where a floor is 0, replaced below
-            y = np.where(b < 0, (d - b) / (2 * s), 2 * self.q * self.floors / (d + b))
-            variance = y * (y + self.floors) / d
-        return np.where(bounded, y, shape / s), np.where(bounded, variance, shape / s**2)
-
-    def saddles(self, masses: Floats) -> Floats:
-        """For each mass of unseen meanings, the real s at which the tilted means add up to the room."""
-        low, high = np.zeros(masses.size), np.full(masses.size, np.inf)
-        s: Floats = (masses + np.maximum(self.q, self.p + self.q).sum()) / self.room
-        allowed = self.room * np.minimum(1e-6, 0.01 / np.sqrt(s * self.room))
-        for _ in range(100):
-            y, variance = self.tilted(s)
-            excess = masses / s + y.sum(axis=1) - self.room
-            if not (abs(excess) >= allowed).any():
-                break
-            low, high = np.where(excess > 0, s, low), np.where(excess > 0, high, s)
-            slope = masses / s**2 + variance.sum(axis=1)
-            step = s * np.exp(np.clip(excess / (s * slope), -5, 5))
-            step = np.where(step > low, step, (low + s) / 2)
-            step = np.where(step < high, step, (np.minimum(high, 1e308) + s) / 2)
-            s = np.where(abs(excess) < allowed, s, step)
-        return s
-
-
-def exact_room(floors: Floats) -> float:
-    """1 - sum(floors), rounded once."""
-    return fsum([1.0, *(-floors).tolist()])
-
-
-# ---- the saddle-point estimate ---------------------------------------------------------------------------------
-
-
-def log_z_estimates(factors: Factors, masses: Floats) -> Floats:
-    """log Z for each mass from the saddle point alone, to within a small factor.
-
-    Each inner integral is taken as a gamma integral with the same mode and curvature.
-    """
-    s = factors.saddles(masses)
-    y, variance = factors.tilted(s)
-    p, q, floors, bounded = factors.p, factors.q, factors.floors, factors.floors > 0
-    rate = s[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):  # where a floor is 0, replaced below
-        shape = rate * y - p * floors * y / (floors + y) ** 2
-        inner = (
-            p * np.log(floors + y) + q * np.log(y) - rate * y + gammaln(shape) - shape * np.log(shape) + shape
-        )
-    inner = np.where(bounded, inner, gammaln(p + q) - (p + q) * np.log(rate))
-    curvature = masses / s**2 + variance.sum(axis=1)
-    log_z: Floats = (
-        s * factors.room - masses * np.log(s) + inner.sum(axis=1) - np.log(2 * np.pi * curvature) / 2
-    )
-    return np.where(_alone(factors, masses), _log_z_alone(factors), log_z)
-
-
-def _alone(factors: Factors, masses: Floats) -> NDArray[np.bool_]:
-    """Where one meaning has all the mass: nothing is integrated."""
-    alone: NDArray[np.bool_] = (masses == 0) & (factors.p.size == 1)
-    return alone
-
-
-def _log_z_alone(factors: Factors) -> float:
-    return float((factors.q[0] - 1) * np.log(factors.room)) if factors.floors[0] > 0 else 0.0
 
 
 # ---- one factor ----------------------------------------------------------------------------------------------
@@ -389,14 +303,14 @@ def _groups(base: float, masses: Floats) -> Iterator[slice]:
 def solve_problem(factors: Factors, alpha: float, masses: Floats, tolerance: float) -> tuple[Floats, float]:
     """Rows (mean, variance, log Z) for each mass of unseen meanings, rising; and an estimate of the worst error."""
     rows, error = np.empty((masses.size, 3)), 0.0
-    alone = int(_alone(factors, masses).sum())
-    rows[:alone] = 0.0, 0.0, _log_z_alone(factors)
+    first = int(alone(factors, masses).sum())
+    rows[:first] = 0.0, 0.0, log_z_alone(factors)
     bounded = factors.floors > 0
     if not bounded.any():
-        rows[alone:] = [_closed(factors, alpha, mass) for mass in masses[alone:].tolist()]
+        rows[first:] = [_closed(factors, alpha, mass) for mass in masses[first:].tolist()]
         return rows, error
     base = float(np.where(bounded, factors.q, factors.p + factors.q).sum())
-    for group in _groups(base, masses[alone:]):
-        rows[alone:][group], miss = _group(factors, alpha, masses[alone:][group], tolerance)
+    for group in _groups(base, masses[first:]):
+        rows[first:][group], miss = _group(factors, alpha, masses[first:][group], tolerance)
         error = max(error, miss)
     return rows, error
