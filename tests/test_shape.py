@@ -55,6 +55,8 @@ RESCUES = {
     "OSError",
 }
 
+# Tests that wait for a time instead of an event, or kill at a random moment; the list ends empty.
+STILL_SLEEPING = {"test_check.py", "test_generate.py", "test_server_operations.py", "test_store.py"}
 MADE_PAGES = {"api.md", "cli.md"}
 # Words that readers stumbled over, as regular expressions, with how often each may still stand in src, docs and the
 # pages at the top. Lower a number when it has fallen; what is at 0 stays there.
@@ -263,3 +265,39 @@ def test_the_same_lines_are_found() -> None:
     other = "\n".join(f"value_{number} = {number + 1}" for number in range(SAME_LINES))
     assert len(same_lines({"a.py": rows, "b.py": f"import os\n{rows}\n"})) == 1
     assert not same_lines({"a.py": rows, "b.py": other})
+
+
+def sleeps(path: str, text: str) -> Iterator[str]:
+    """Sleeps for a set or a random time. Polling in a `while` is fine, and so is a class that plays a slow part."""
+    yield from _sleeps(path, ast.parse(text))
+
+
+def _sleeps(path: str, node: ast.AST, *, polls: bool = False) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Call(func=ast.Attribute(attr="sleep")):
+                if not polls or re.search(r"uniform|random", ast.unparse(child)):
+                    yield f"{path}:{child.lineno}"
+            case ast.ClassDef():
+                continue
+        yield from _sleeps(path, child, polls=polls or isinstance(child, ast.While))
+
+
+def test_no_test_waits_by_sleeping() -> None:
+    tests = python_files(Path(__file__).parent)
+    found = [place for path, text in tests.items() for place in sleeps(path, text)]
+    assert not [place for place in found if place.partition(":")[0] not in STILL_SLEEPING], found
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import time\ndef test():\n    time.sleep(1)", 1),
+        ("import asyncio\nasync def test():\n    await asyncio.sleep(0.1)", 1),
+        ("import time\ndef test():\n    while not ready():\n        time.sleep(0.01)", 0),
+        ("import time\ndef test():\n    while kills < 10:\n        time.sleep(rng.uniform(0, 1))", 1),
+        ("import time\nclass Slow:\n    def sample(self):\n        time.sleep(1)", 0),
+    ],
+)
+def test_a_sleep_is_found(source: str, found: int) -> None:
+    assert len(list(sleeps("a.py", source))) == found

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIVE = """
-import time
 from rich.live import Live
-with Live("starting", refresh_per_second=50) as live:
+with Live("starting", auto_refresh=False) as live:
     for step in range(4):
-        live.update(f"step {step}\\n[green]line two[/] of {step}")
-        time.sleep(0.05)
+        live.update(f"step {step}\\n[green]line two[/] of {step}", refresh=True)
 print("the end")
 """
 
