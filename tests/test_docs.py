@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import ast
 import doctest
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.api import MOST, api_page, entry, public_names, too_many, undescribed
 from tools.checks import bad_commands, bad_links, pages, undocumented
-from tools.generated import LIST_FROM, LIST_TO, api_page, cli_page, index_page
+from tools.generated import LIST_FROM, LIST_TO, cli_page, index_page
 from tools.markdown import Block, blocks
 
 from semtropy.cli import parser
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
+UNDESCRIBED = 185
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
 PYTHON = [
     pytest.param(page, block, id=f"{page}:{block.line}")
     for page in PAGES
     for block in blocks((ROOT / page).read_text())
     if block.language in {"python", "py", "pycon"}
+    if page != "docs/api.md"  # its examples come from docstrings, where test_doctests runs them
 ]
 
 
@@ -159,10 +163,53 @@ def test_the_command_page_has_every_command(top: argparse.ArgumentParser) -> Non
     assert "--judge JUDGE  who compares" in page
 
 
-def test_the_interface_page_has_every_export() -> None:
+def test_the_interface_page_has_every_public_name() -> None:
     page = api_page()
-    assert "- `Sample`: One generated answer." in page
-    assert "- `load_estimator(name, **options)`:" in page
+    for module, names in public_names().items():
+        assert f"\n## {module}\n" in page
+        assert all(f"\n### {name}\n" in page for name in names)
+    assert "### score\n\n```text\nscore(\n    texts: Sequence[str],\n" in page
+    assert "| `question` | what was asked, which the judge reads with the answers |" in page
+
+
+def test_the_interface_is_small() -> None:
+    assert not list(too_many(public_names()))
+    assert len(list(too_many({"semtropy": ["name"] * (MOST + 1)}))) == 1
+
+
+def test_parameters_are_described() -> None:
+    """The number of parameters and fields without a description may fall, never rise."""
+    found = list(undescribed())
+    assert len(found) <= UNDESCRIBED, "\n".join(found)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A text and its weight.
+
+    `text` is what was said.
+
+    >>> Weighed("a").heavy
+    False
+    """
+
+    text: str
+    weight: float = 0.0  # in grams
+    other: int | None = None
+
+    @property
+    def heavy(self) -> bool:
+        """Whether it weighs a kilogram or more."""
+        return self.weight >= 1000
+
+
+def test_an_entry_has_all_that_is_known() -> None:
+    made = "\n\n".join(entry("Weighed", Weighed))
+    assert "Weighed(text: str, weight: float = 0.0, other: int | None = None)" in made
+    assert "| `text` | what was said. |\n| `weight` | in grams |\n" in made
+    assert "`other`" not in made
+    assert "- `heavy`: Whether it weighs a kilogram or more." in made
+    assert '```pycon\n>>> Weighed("a").heavy\nFalse\n```' in made
 
 
 def test_the_front_page_lists_every_page(small: Path) -> None:

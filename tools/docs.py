@@ -9,6 +9,7 @@ from pathlib import Path
 
 from semtropy.cli import parser
 
+from .api import public_names, too_many
 from .checks import bad_commands, bad_links, pages, undocumented
 from .generated import generated
 
@@ -32,6 +33,7 @@ def problems(root: Path) -> Iterator[str]:
     """Everything wrong with the docs, as sentences."""
     top = parser()
     yield from undocumented(top)
+    yield from too_many(public_names())
     yield from stale(root)
     for page in pages(root):
         yield from bad_links(page, root)

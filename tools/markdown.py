@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
-__all__ = ["Block", "anchors", "blocks", "inline_code", "links", "prose", "summary", "title"]
+__all__ = ["Block", "anchor", "anchors", "blocks", "inline_code", "links", "prose", "summary", "title"]
 
 FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<code>.*?)^ *(?P=fence) *$",
@@ -68,14 +69,26 @@ def links(text: str) -> list[str]:
     return [first or second for first, second in LINK.findall(without_code)]
 
 
-def anchors(text: str) -> set[str]:
-    """The `#names` a forge gives the headings of a page.
+def anchor(heading: str, before: Counter[str]) -> str:
+    """The `#name` a forge gives a heading; `before` counts the names given so far, for a repeated one gets a number.
 
-    >>> sorted(anchors("# What it costs\\n## `semtropy check`, live"))
-    ['semtropy-check-live', 'what-it-costs']
+    >>> before = Counter()
+    >>> anchor("`semtropy check`, live", before), anchor("Names", before), anchor("NAMES", before)
+    ('semtropy-check-live', 'names', 'names-1')
     """
-    names = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(prose(text)))
-    return {name.replace(" ", "-") for name in names}
+    name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    before[name] += 1
+    return name if before[name] == 1 else f"{name}-{before[name] - 1}"
+
+
+def anchors(text: str) -> set[str]:
+    """The `#names` of all headings of a page.
+
+    >>> sorted(anchors("# What it costs\\n## Notes\\n## Notes"))
+    ['notes', 'notes-1', 'what-it-costs']
+    """
+    before: Counter[str] = Counter()
+    return {anchor(heading, before) for heading in HEADING.findall(prose(text))}
 
 
 def title(text: str) -> str | None:
