@@ -26,6 +26,7 @@ class Shrinking:
     """An estimator with a variance: plug-in entropy, variance (meanings)/n^2."""
 
     name = "shrinking"
+    has_variance = True
 
     def __call__(self, evidence):
         p = np.array(evidence.counts) / evidence.n
@@ -256,7 +257,9 @@ def test_two_hundred_prompts_on_an_endpoint_that_fails_now_and_then(retries):
             for meaning in outcome.meanings:
                 assert meaning.floor in (0.0, pytest.approx(own[meaning.text]))
             missing = sum(sample.logprob is None for sample in outcome.draws)
-            assert any("without the probability" in warning for warning in outcome.warnings) == bool(missing)
+            assert any("without the log-probability" in warning for warning in outcome.warnings) == bool(
+                missing
+            )
     assert endpoint.peak <= 8
     kinds = Counter(type(outcome).__name__ for outcome in outcomes)
     assert kinds["Verdict"] == 200 if retries else 0 < kinds["Verdict"] < 200, kinds

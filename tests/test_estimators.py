@@ -37,7 +37,7 @@ def estimator(request: pytest.FixtureRequest) -> Estimator:
 
 
 def test_names_are_the_contract() -> None:
-    assert set(NAMES) == {*ENTROPY, "rescaled-length", "log-likelihood", "p-true"}
+    assert set(NAMES) == {*ENTROPY, "rescaled-length"}
 
 
 def test_it_keeps_the_protocol(estimator: Estimator) -> None:

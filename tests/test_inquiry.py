@@ -35,6 +35,7 @@ class Shrinking:
     """An estimator whose variance is 1/n."""
 
     name = "shrinking"
+    has_variance = True
 
     def __call__(self, evidence):
         return Belief(float(len(evidence.counts)), 1 / evidence.n, notes=("A made-up estimator.",))
@@ -178,7 +179,7 @@ def test_warnings_name_what_was_missing():
     assert isinstance(step, Step)
     warnings = " ".join(conclude(step, allowed).warnings)
     assert "A made-up estimator." in warnings
-    assert "1 of 4 samples came without the probability" in warnings
+    assert "1 of 4 samples came without the log-probability" in warnings
     assert "1 of 4 samples were cut off" in warnings
     assert "token budget could not be kept" in warnings
 

@@ -23,6 +23,7 @@ LAYERS = (
     "nouns",
     "entropy",
     "estimators",
+    "scorers",
     "calibration",
     "stopping",
     "verdict",

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import threading
 import time
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, cast, runtime_checkable
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from .errors import InputError
 from .estimators import load_estimator
-from .inquiry import Calibrated, Compare, Draw, Drawn, Grouping, Step, Terms, conclude, inquire
+from .inquiry import Calibrated, Compare, Draw, Drawn, Exchange, Step, Terms, conclude, inquire
 from .models import load_model, portal
-from .nouns import Estimator, Evidence, Judge, Model, Sample
+from .nouns import Estimator, Judge, Model, Sample
 from .stopping import Budget, FixedSamples, Rounds, Rule, VarianceBelow
 from .verdict import THRESHOLD
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
     from typing import Unpack
 
     from numpy.random import Generator
 
-    from .nouns import Floats
     from .verdict import Verdict
 
 __all__ = ["VARIANCE", "Checker", "Options", "acheck", "astream", "check", "stream"]
@@ -36,30 +36,40 @@ __all__ = ["VARIANCE", "Checker", "Options", "acheck", "astream", "check", "stre
 VARIANCE = 0.1
 """Sampling stops by default at this variance of the entropy, in squared nats."""
 
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
 
 class Options(TypedDict, total=False):
-    """What `check` and its siblings take beside the prompt and `rng`; names become objects.
+    """The keyword arguments of `check`, `acheck`, `stream` and `astream`.
 
-    model        a name (see `semtropy.models.FORMS`) or a Model; default smollm2
+    model        a name (see `semtropy.models.FORMS`) or a Model; default "smollm2", the built-in model
+    answer       the answer to judge, a str or a Sample, where there is one already; default: the model gives one
     judge        a name or a Judge; default the best one that is installed
-    estimator    a name or an Estimator; default bayes
-    rule         when to stop; default VarianceBelow(0.1), or all of the budget for an estimator without variance
+    estimator    a name or an Estimator; default "bayes"
+    prior        the prior of an estimator given by name; default the one that ships
+    rule         when to stop; default VarianceBelow(0.1), or the whole budget for an estimator without a variance
     budget       hard limits; default Budget(samples=10)
-    prior        for an estimator given by name
-    rounds       how many samples go out together
-    threshold    flagged above this entropy in nats; default log 2
+    rounds       how many samples are requested together; default Rounds()
+    threshold    flag the answer above this entropy in nats; default log 2
     calibration  turns a belief into a probability; its own threshold flags, or one half
+    rng          a seed or a NumPy generator, for draws that can be repeated where the model allows it
     """
 
     model: str | Model
+    answer: str | Sample | None
     judge: str | Judge | None
     estimator: str | Estimator
+    prior: object
     rule: Rule | None
     budget: Budget | None
-    prior: object
     rounds: Rounds | None
     threshold: float
     calibration: Calibrated | None
+    rng: Generator | int | None
+
+
+# What concerns one question; the rest makes a Checker, which serves many.
+_PER_QUESTION = ("answer", "rng")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +82,13 @@ class Checker:
 
     @classmethod
     def load(cls, **options: Unpack[Options]) -> Checker:
-        """Names become objects; what is left out gets its default."""
+        """Load what is named, and fill in the defaults; `answer` and `rng` belong to a question and are ignored."""
         unknown = ", ".join(sorted(set(options) - set(Options.__annotations__)))
         if unknown:
             raise TypeError(
                 f"check has no option {unknown}: choose from {', '.join(Options.__annotations__)}"
             )
-        estimator = options.get("estimator", "bayes")
-        prior = options.get("prior")
-        if isinstance(estimator, str):
-            estimator = load_estimator(estimator, **({} if prior is None else {"prior": prior}))
-        elif prior is not None:
-            raise InputError("prior goes with an estimator's name: give it to the estimator itself")
+        estimator = _estimator(options.get("estimator", "bayes"), options.get("prior"))
         budget = options.get("budget") or Budget()
         terms = Terms(
             estimator,
@@ -96,58 +101,61 @@ class Checker:
         model = options.get("model", "smollm2")
         return cls(_named(model) if isinstance(model, str) else model, _judge(options.get("judge")), terms)
 
-    def stream(self, prompt: str, *, rng: Generator | int | None = None) -> Iterator[Step]:
-        """A step a round; the last has a reason."""
+    def stream(
+        self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
+    ) -> Iterator[Step]:
+        """Yield a step for each round; the last has a reason."""
         rng, deadline = np.random.default_rng(rng), self._deadline()
-        loop = inquire(prompt, self.terms, _grouping(prompt))
-        reply: Drawn | Floats | None = None
-        while True:
-            try:
-                event = loop.send(reply)
-            except StopIteration:
-                return
-            reply = None
+        exchange = self._exchange(prompt, answer)
+        for event in exchange:
             if isinstance(event, Draw):
-                reply = self._draw(prompt, event, rng, deadline)
+                exchange.reply = self._draw(prompt, event, rng, deadline)
             elif isinstance(event, Compare):
-                reply = self.judge.entails(event.pairs)
+                exchange.reply = self.judge.entails(event.pairs)
             else:
                 yield event
 
-    async def astream(self, prompt: str, *, rng: Generator | int | None = None) -> AsyncIterator[Step]:
+    async def astream(
+        self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
+    ) -> AsyncIterator[Step]:
         """`stream`, asynchronous."""
         rng, deadline = np.random.default_rng(rng), self._deadline()
-        loop = inquire(prompt, self.terms, _grouping(prompt))
-        reply: Drawn | Floats | None = None
-        while True:
-            try:
-                event = loop.send(reply)
-            except StopIteration:
-                return
-            reply = None
+        exchange = self._exchange(prompt, answer)
+        for event in exchange:
             if isinstance(event, Draw):
-                reply = await self._adraw(prompt, event, rng, deadline)
+                exchange.reply = await self._adraw(prompt, event, rng, deadline)
             elif isinstance(event, Compare):
-                reply = await asyncio.to_thread(self.judge.entails, event.pairs)
+                exchange.reply = await asyncio.to_thread(self.judge.entails, event.pairs)
             else:
                 yield event
 
-    def check(self, prompt: str, *, rng: Generator | int | None = None) -> Verdict:
+    def check(
+        self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
+    ) -> Verdict:
         """The verdict on `prompt`."""
-        *_, last = self.stream(prompt, rng=rng)
+        *_, last = self.stream(prompt, answer=answer, rng=rng)
         return conclude(last, self.terms)
 
-    async def acheck(self, prompt: str, *, rng: Generator | int | None = None) -> Verdict:
+    async def acheck(
+        self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
+    ) -> Verdict:
         """`check`, awaitable."""
-        last = [step async for step in self.astream(prompt, rng=rng)][-1]
+        last = [step async for step in self.astream(prompt, answer=answer, rng=rng)][-1]
         return conclude(last, self.terms)
+
+    def _exchange(self, prompt: str, answer: str | Sample | None) -> Exchange:
+        from .meaning.partition import Grouper
+
+        given = Sample(answer) if isinstance(answer, str) else answer
+        return Exchange(inquire(prompt, self.terms, Grouper(prompt), answer=given))
 
     def _deadline(self) -> float | None:
         seconds = self.terms.budget.seconds
         return None if seconds is None else time.monotonic() + seconds
 
     def _draw(self, prompt: str, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
-        if isinstance(self.model, _Awaitable):
+        # With a time limit a synchronous model works in a thread, which is left behind when time is up.
+        if isinstance(self.model, _Awaitable) or deadline is not None:
             return portal.run(self._adraw(prompt, draw, rng, deadline))
         drawn = [self.model.sample(prompt, n, temperature=t, rng=child) for n, t, child in _parts(draw, rng)]
         return _drawn(drawn)
@@ -192,10 +200,16 @@ def _drawn(parts: list[list[Sample]]) -> Drawn:
 
 
 def _default_rule(estimator: Estimator, budget: Budget) -> Rule:
-    """The paper's rule, or all of the budget for an estimator that has no variance to stop on."""
-    if estimator(Evidence(counts=(1,))).variance is None:
-        return FixedSamples(budget.samples)
-    return VarianceBelow(VARIANCE)
+    """The paper's rule, or the whole budget for an estimator that has no variance to stop on."""
+    return VarianceBelow(VARIANCE) if estimator.has_variance else FixedSamples(budget.samples)
+
+
+def _estimator(estimator: str | Estimator, prior: object) -> Estimator:
+    if isinstance(estimator, str):
+        return load_estimator(estimator, **({} if prior is None else {"prior": prior}))
+    if prior is not None:
+        raise InputError("prior goes with an estimator's name: give it to the estimator itself")
+    return estimator
 
 
 _SHARED: WeakValueDictionary[tuple[str | None, ...], Model] = WeakValueDictionary()
@@ -229,66 +243,55 @@ def _judge(judge: str | Judge | None) -> Judge:
     return judge
 
 
-def _grouping(prompt: str) -> Grouping:
-    from .meaning.partition import Grouper
-
-    return Grouper(prompt)
+def _question_options(options: Options) -> dict[str, Any]:
+    return {name: options[name] for name in _PER_QUESTION if name in options}  # type: ignore[literal-required]
 
 
-def check(
-    prompt: str,
-    *,
-    model: str | Model = "smollm2",
-    judge: str | Judge | None = None,
-    estimator: str | Estimator = "bayes",
-    rule: Rule | None = None,
-    budget: Budget | None = None,
-    rng: Generator | int | None = None,
-    **more: Any,
-) -> Verdict:
-    """Ask `prompt` until the belief about its semantic entropy is firm; the rest of the options are `Options`'.
+def _with_signature(function: Function) -> Function:
+    """Give a function that takes `Options` a signature that names each of them, for `help` and editors."""
+    prompt = inspect.Parameter("prompt", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
+    defaults = {"model": "smollm2", "estimator": "bayes", "threshold": THRESHOLD}
+    named = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind.__forward_arg__
+        )
+        for name, kind in Options.__annotations__.items()
+    ]
+    returns = inspect.signature(function).return_annotation
+    function.__signature__ = inspect.Signature([prompt, *named], return_annotation=returns)  # type: ignore[attr-defined]
+    return function
+
+
+@_with_signature
+def check(prompt: str, **options: Unpack[Options]) -> Verdict:
+    """Ask `prompt` until the belief about its semantic entropy is precise enough, and return the verdict.
+
+    `Options` describes the keyword arguments; `acheck`, `stream` and `astream` take the same ones.
 
     >>> from semtropy.models.scripted import ScriptedModel
     >>> verdict = check("Capital of France?", model=ScriptedModel(default={"Paris": 1.0}), estimator="histogram", rng=1)
     >>> verdict.answer, verdict.flagged, verdict.samples
     ('Paris', False, 10)
     """
-    checker = Checker.load(model=model, judge=judge, estimator=estimator, rule=rule, budget=budget, **more)
-    return checker.check(prompt, rng=rng)
+    return Checker.load(**options).check(prompt, **_question_options(options))
 
 
-async def acheck(
-    prompt: str,
-    *,
-    model: str | Model = "smollm2",
-    judge: str | Judge | None = None,
-    estimator: str | Estimator = "bayes",
-    rule: Rule | None = None,
-    budget: Budget | None = None,
-    rng: Generator | int | None = None,
-    **more: Any,
-) -> Verdict:
+@_with_signature
+async def acheck(prompt: str, **options: Unpack[Options]) -> Verdict:
     """`check`, awaitable: many can run at once on one model."""
-    options: Options = {
-        "model": model,
-        "judge": judge,
-        "estimator": estimator,
-        "rule": rule,
-        "budget": budget,
-    }
-    async with _loaded({**options, **more}) as checker:  # type: ignore[typeddict-item]
-        return await checker.acheck(prompt, rng=rng)
+    async with _loaded(options) as checker:
+        return await checker.acheck(prompt, **_question_options(options))
 
 
-def stream(prompt: str, *, rng: Generator | int | None = None, **options: Unpack[Options]) -> Iterator[Step]:
-    """A step a round, as each becomes known; `check` is the last of them."""
-    return Checker.load(**options).stream(prompt, rng=rng)
+@_with_signature
+def stream(prompt: str, **options: Unpack[Options]) -> Iterator[Step]:
+    """Yield a step for each round, as it becomes known; `check` concludes from the last."""
+    return Checker.load(**options).stream(prompt, **_question_options(options))
 
 
-async def astream(
-    prompt: str, *, rng: Generator | int | None = None, **options: Unpack[Options]
-) -> AsyncIterator[Step]:
+@_with_signature
+async def astream(prompt: str, **options: Unpack[Options]) -> AsyncIterator[Step]:
     """`stream`, asynchronous."""
     async with _loaded(options) as checker:
-        async for step in checker.astream(prompt, rng=rng):
+        async for step in checker.astream(prompt, **_question_options(options)):
             yield step

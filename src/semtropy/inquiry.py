@@ -17,18 +17,34 @@ from .stopping import Budget, FixedSamples, Reason, Rounds, Rule, Spent
 from .verdict import THRESHOLD, Entropy, Meaning, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from .nouns import Floats, Token
 
-__all__ = ["Calibrated", "Compare", "Draw", "Drawn", "Grouping", "Step", "Terms", "conclude", "inquire"]
+__all__ = [
+    "Calibrated",
+    "Compare",
+    "Draw",
+    "Drawn",
+    "Exchange",
+    "Grouping",
+    "Step",
+    "Terms",
+    "conclude",
+    "inquire",
+    "make_verdict",
+    "without_certainty",
+]
 
 Triple = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Asks for `n` samples at `temperature` and, with them, for one answer at `answer_at` where that is set."""
+    """Asks for `n` samples at `temperature` and, with them, for one answer at `answer_at` where that is set.
+
+    `answer_at` is None once there is an answer: drawn in an earlier round, or given by the caller.
+    """
 
     n: int
     temperature: float = 1.0
@@ -115,38 +131,46 @@ class Terms:
 
 
 def inquire(
-    question: str, terms: Terms, grouping: Grouping, *, clock: Callable[[], float] = time.monotonic
+    question: str,
+    terms: Terms,
+    grouping: Grouping,
+    *,
+    answer: Sample | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Generator[Draw | Compare | Step, Drawn | Floats | None, None]:
     """Ask, group and estimate until the rule or the budget says stop.
 
-    Send a Drawn for each Draw, an array for each Compare and nothing for a Step.
+    Send a Drawn for each Draw, an array for each Compare and nothing for a Step. An `answer` that is already there
+    is the one judged; no other is drawn.
     """
     if not question.strip():
         raise InputError("the prompt is empty: ask a question")
     start = clock()
     samples: list[Sample] = []
     partition, spent = Partition(), Spent()
-    answer: Sample | None = None
+    drawn_answer: Sample | None = None  # it costs tokens; one given by the caller does not
     step: Step | None = None
     while step is None or step.reason is None:
         asked = Draw(
             terms.round_size(spent), terms.temperature, terms.answer_temperature if answer is None else None
         )
         drawn = cast("Drawn", (yield asked))
-        answer = answer if drawn.answer is None else drawn.answer
+        if drawn.answer is not None:
+            answer = drawn_answer = drawn.answer
         if not drawn.samples:
             yield _cut_short(step, drawn, spent=replace(spent, seconds=clock() - start))
             return
         judged = 0
-        for sample in drawn.samples:
+        found = [without_certainty(sample) for sample in drawn.samples]
+        for sample in found:
             meaning, calls = yield from _place(grouping, sample)
             partition = partition.add(meaning)
             judged += calls
-        samples.extend(drawn.samples)
+        samples.extend(found)
         spent = Spent(
             samples=len(samples),
             rounds=spent.rounds + 1,
-            tokens=_tokens([*samples, answer] if answer else samples),
+            tokens=_tokens([*samples, drawn_answer] if drawn_answer else samples),
             judge_calls=spent.judge_calls + judged,
             seconds=clock() - start,
         )
@@ -157,6 +181,32 @@ def inquire(
             question, answer or samples[0], tuple(samples), partition, evidence, belief, spent, reason
         )
         yield step
+
+
+class Exchange:
+    """Iterates over the events of `inquire`; a driver puts its answer to each into `reply` before the next."""
+
+    def __init__(self, loop: Generator[Draw | Compare | Step, Drawn | Floats | None, None]) -> None:
+        self._loop = loop
+        self.reply: Drawn | Floats | None = None
+
+    def __iter__(self) -> Iterator[Draw | Compare | Step]:
+        while True:
+            reply, self.reply = self.reply, None
+            try:
+                event = self._loop.send(reply)
+            except StopIteration:
+                return
+            yield event
+
+
+def without_certainty(sample: Sample) -> Sample:
+    """The sample, its log-probability unknown where it is exactly 0.
+
+    No model is that sure of a whole answer, but servers that do not compute log-probabilities send zeros. Believed,
+    one such number would settle the entropy at 0.
+    """
+    return replace(sample, logprob=None) if sample.logprob == 0.0 else sample
 
 
 def _cut_short(step: Step | None, drawn: Drawn, *, spent: Spent) -> Step:
@@ -193,11 +243,36 @@ def _tokens(samples: Sequence[Sample]) -> int | None:
 
 
 def conclude(step: Step, terms: Terms) -> Verdict:
-    """The verdict a step stands for; a step without a reason was interrupted."""
-    probability, flagged = None, step.belief.mean > terms.threshold
-    if terms.calibration is not None:
-        probability = terms.calibration(step.belief)
-        chosen = terms.calibration.flags(step.belief)
+    """The verdict after a step of a check; a step without a reason was interrupted."""
+    warnings: list[str] = []
+    if terms.budget.tokens is not None and step.spent.tokens is None:
+        warnings.append("The model does not count its tokens: the token budget could not be kept.")
+    return make_verdict(
+        step,
+        method=terms.estimator.name,
+        threshold=terms.threshold,
+        calibration=terms.calibration,
+        warnings=warnings,
+    )
+
+
+def make_verdict(
+    step: Step,
+    *,
+    method: str,
+    threshold: float = THRESHOLD,
+    calibration: Calibrated | None = None,
+    warnings: Sequence[str] = (),
+) -> Verdict:
+    """What a step means for its answer: the one place where a verdict is made, live or from stored samples.
+
+    `method` is the name of the estimator or scorer behind the belief; a calibration fitted for another one is
+    used, with a warning.
+    """
+    probability, flagged = None, step.belief.mean > threshold
+    if calibration is not None:
+        probability = calibration(step.belief)
+        chosen = calibration.flags(step.belief)
         flagged = probability > 0.5 if chosen is None else chosen
     return Verdict(
         question=step.question,
@@ -208,34 +283,36 @@ def conclude(step: Step, terms: Terms) -> Verdict:
         reason=step.reason or Reason.INTERRUPTED,
         flagged=flagged,
         probability=probability,
-        threshold=terms.threshold,
-        warnings=tuple(_warnings(step, terms)),
+        threshold=threshold,
+        warnings=(*step.belief.notes, *_sample_warnings(step), *_mismatch(calibration, method), *warnings),
         belief=step.belief,
         partition=step.partition,
         draws=step.samples,
     )
 
 
-def _warnings(step: Step, terms: Terms) -> list[str]:
+def _sample_warnings(step: Step) -> Iterator[str]:
     n = len(step.samples)
-    found = list(step.belief.notes)
     no_logprob = sum(sample.logprob is None for sample in step.samples if sample.complete)
     cut = sum(not sample.complete for sample in step.samples)
     empty = sum(not sample.text.strip() for sample in step.samples)
     if no_logprob:
-        found.append(
-            f"{no_logprob} of {n} samples came without the probability of the whole answer, end included: "
-            "they count, but set no floor."
+        yield (
+            f"{no_logprob} of {n} samples came without the log-probability of the whole answer, end token included: "
+            "they are counted, but do not tighten the lower bounds."
         )
     if cut:
-        found.append(f"{cut} of {n} samples were cut off at the length limit: they count, but set no floor.")
-    if empty:
-        found.append(f"{empty} of {n} samples were empty.")
-    if terms.calibration is not None and terms.calibration.estimator != terms.estimator.name:
-        found.append(
-            f"The calibration was fitted for the estimator {terms.calibration.estimator}, "
-            f"not for {terms.estimator.name}: its probability means little here."
+        yield (
+            f"{cut} of {n} samples were cut off at the length limit: "
+            "they are counted, but do not tighten the lower bounds."
         )
-    if terms.budget.tokens is not None and step.spent.tokens is None:
-        found.append("The model does not count its tokens: the token budget could not be kept.")
-    return found
+    if empty:
+        yield f"{empty} of {n} samples were empty."
+
+
+def _mismatch(calibration: Calibrated | None, method: str) -> Iterator[str]:
+    if calibration is not None and calibration.estimator != method:
+        yield (
+            f"The calibration was fitted for the estimator {calibration.estimator}, "
+            f"not for {method}: its probability means little here."
+        )

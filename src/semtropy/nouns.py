@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
+    "LOGPROB_SLACK",
     "Belief",
     "Beliefs",
     "Distribution",
@@ -34,6 +35,10 @@ __all__ = [
 
 Token = int | str
 
+# Log-probabilities summed in single or half precision can end a little above 0; a probability or a loss mistaken
+# for one ends well above.
+LOGPROB_SLACK = 1e-2
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -41,7 +46,13 @@ class Sample:
 
     `logprob` is that of the whole sequence under the distribution it was sampled from, end token included;
     None where that is not known (a provider that leaves the end token out, a cut-off distribution).
-    `complete` is False when a length limit cut the answer off: its probability is a prefix's, no floor.
+    `complete` is False when a length limit cut the answer off: its probability is that of a prefix, which is no
+    lower bound for the answer's meaning.
+
+    >>> Sample("Paris", logprob=0.7)
+    Traceback (most recent call last):
+    ...
+    semtropy.errors.InputError: logprob is 0.7: a log-probability is a finite number, at most 0 (None where unknown)
     """
 
     text: str
@@ -49,6 +60,12 @@ class Sample:
     tokens: tuple[Token, ...] | None = None
     token_logprobs: tuple[float, ...] | None = None
     complete: bool = True
+
+    def __post_init__(self) -> None:
+        if self.logprob is not None and not -math.inf < self.logprob <= LOGPROB_SLACK:
+            raise InputError(
+                f"logprob is {self.logprob}: a log-probability is a finite number, at most 0 (None where unknown)"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +278,13 @@ class Beliefs:
 
 @runtime_checkable
 class Estimator(Protocol):
-    """Evidence in, belief out. `batch` gives the same numbers for many questions at once."""
+    """Evidence in, belief out. `batch` gives the same numbers for many questions at once.
+
+    `has_variance` says whether beliefs have a variance, which the stopping rule `VarianceBelow` needs.
+    """
 
     name: str
+    has_variance: bool
 
     def __call__(self, evidence: Evidence) -> Belief: ...
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, MissingExtra
 from .estimators import load_estimator
-from .nouns import Evidence, Partition, Sample
-from .recording.validate import LOGPROB_SLACK
+from .inquiry import Step, make_verdict
+from .nouns import LOGPROB_SLACK, Belief, Estimator, Evidence, Partition, Sample
+from .scorers import NAMES as SCORERS
+from .scorers import load_scorer
 from .stopping import Reason, Spent
-from .verdict import THRESHOLD, Entropy, Meaning, Verdict
 
 if TYPE_CHECKING:
     from .inquiry import Calibrated
-    from .nouns import Belief, Estimator, Judge, Token
+    from .nouns import Judge, Token
     from .recording import Row
+    from .scorers import Scorer
+    from .verdict import Verdict
 
 __all__ = ["Scored", "score", "score_rows"]
 
@@ -163,25 +164,18 @@ def _judge(
 
 
 def _estimator(estimator: str | Estimator, prior: Any) -> Estimator:
-    if not isinstance(estimator, str):
-        if prior is not None:
-            raise InputError("prior is for an estimator given by name: the one handed in has its own")
-        return estimator
-    if prior is None:
-        return load_estimator(estimator)
-    try:
-        return load_estimator(estimator, prior=prior)
-    except TypeError as error:
-        if not ("'prior'" in str(error) or "takes no arguments" in str(error)):
-            raise
-        raise InputError(f"the estimator {estimator} takes no prior") from None
+    if isinstance(estimator, str):
+        return load_estimator(estimator, **({} if prior is None else {"prior": prior}))
+    if prior is not None:
+        raise InputError("prior goes with an estimator's name: give it to the estimator itself")
+    return estimator
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
     """One question of a recording, scored: a verdict with the question's id and grade.
 
-    `flagged` is None for an estimator whose score is no entropy, unless a calibration says how to read it.
+    `flagged` is None for a score that is not an entropy, unless a calibration says how to read it.
     """
 
     id: str
@@ -202,7 +196,10 @@ def score_rows(
     calibration: Calibrated | None = None,
     judge: str | Judge | None = None,
 ) -> Iterator[Scored]:
-    """Score the rows of a recording, each as it comes; `judge` groups the answers of rows without meanings.
+    """Score the rows of a recording one by one.
+
+    `estimator` may also name a scorer of the answer (`semtropy.scorers.NAMES`). `judge` groups the answers of rows
+    without meanings.
 
     >>> from semtropy.recording import Row
     >>> row = Row({"id": "q1", "question": "Capital of France?",
@@ -210,74 +207,52 @@ def score_rows(
     >>> [(line.id, round(line.verdict.entropy.mean, 4)) for line in score_rows([row], "histogram")]
     [('q1', 0.6931)]
     """
-    made = _estimator(estimator, prior)
+    method: Estimator | Scorer[Any]
+    if isinstance(estimator, str) and estimator in SCORERS:
+        if prior is not None:
+            raise InputError(f"{estimator} scores the answer alone: it takes no prior")
+        method = load_scorer(estimator)
+    else:
+        method = _estimator(estimator, prior)
     for row in rows:
         if judge is not None and not row.clustered:
             tokens = [sample.tokens for sample in row.samples]
             row = row.with_meanings(_judge([s.text for s in row.samples], tokens, row.question, judge)[0])
-        yield _scored(row, made, calibration)
+        yield _scored(row, method, calibration)
 
 
-def _scored(row: Row, estimator: Estimator, calibration: Calibrated | None) -> Scored:
-    evidence = row.evidence()
-    other = _OTHER_INPUTS.get(estimator.name)
-    belief = estimator(evidence) if other is None else _other(row, estimator, *other)
-    probability, flagged = None, None if other else belief.mean > THRESHOLD
-    if calibration is not None:
-        probability = calibration(belief)
-        chosen = calibration.flags(belief)
-        flagged = probability > 0.5 if chosen is None else chosen
-    meanings = _meanings(row, evidence)
-    answer = row.answer
-    notes = list(belief.notes)
+def _scored(row: Row, method: Estimator | Scorer[Any], calibration: Calibrated | None) -> Scored:
+    evidence, samples, answer = row.evidence(), row.samples, row.answer
+    is_entropy = isinstance(method, Estimator)
+    belief = method(evidence) if isinstance(method, Estimator) else _answer_score(row, method)
     if row.header.why_logprobs_unusable and any(
         "logprob" in s or "token_logprobs" in s for s in row["samples"]
     ):
-        notes.append(f"log-probabilities were not used: {row.header.why_logprobs_unusable}")
-    verdict = Verdict(
+        unused = f"log-probabilities were not used: {row.header.why_logprobs_unusable}"
+        belief = replace(belief, notes=(*belief.notes, unused))
+    step = Step(
         question=row.question,
-        answer=max(meanings, key=lambda meaning: meaning.count).text if answer is None else answer.text,
-        entropy=Entropy.of(belief),
-        meanings=meanings,
+        answer=_most_frequent(samples, row.partition) if answer is None else Sample(answer.text),
+        samples=samples,
+        partition=row.partition,
+        evidence=evidence,
+        belief=belief,
         spent=Spent(samples=evidence.n, tokens=None),
         reason=Reason.EXHAUSTED,
-        flagged=bool(flagged),
-        probability=probability,
-        warnings=tuple(notes),
     )
+    verdict = make_verdict(step, method=method.name, calibration=calibration)
+    flagged = verdict.flagged if is_entropy or calibration is not None else None
     return Scored(row.id, None if answer is None else answer.correct, verdict, flagged)
 
 
-def _meanings(row: Row, evidence: Evidence) -> tuple[Meaning, ...]:
-    """Each meaning by its commonest wording."""
-    wordings: list[Counter[str]] = [Counter() for _ in evidence.counts]
-    for held, meaning in zip(row["samples"], row.partition.meanings, strict=True):
-        wordings[meaning][held["text"]] += 1
-    return tuple(
-        Meaning(words.most_common(1)[0][0], count, floor)
-        for words, count, floor in zip(wordings, evidence.counts, evidence.floors, strict=True)
-    )
+def _answer_score(row: Row, scorer: Scorer[Any]) -> Belief:
+    seen = scorer.sees.of_row(row)
+    if seen is None:
+        row.fail(f"is missing: {scorer.name} needs it", scorer.sees.column)
+    return Belief(scorer(seen), notes=(f"{scorer.name} is a score of the answer, not an entropy in nats",))
 
 
-def _answer_logprob(row: Row) -> float:
-    if row.answer is None or row.answer.logprob is None:
-        row.fail("is missing: log-likelihood needs it", "answer.logprob")
-    return row.answer.logprob
-
-
-def _p_true(row: Row) -> float:
-    if row.p_true is None:
-        row.fail("is missing: p-true needs it", "p_true")
-    return row.p_true
-
-
-# Estimators that look at something other than the samples: the module and type of their input, and how to get it.
-_OTHER_INPUTS = {
-    "log-likelihood": (".log_likelihood", "AnswerLikelihood", _answer_logprob),
-    "p-true": (".p_true", "PTrue", _p_true),
-}
-
-
-def _other(row: Row, estimator: Any, module: str, name: str, value: Any) -> Belief:
-    belief: Belief = estimator(getattr(import_module(module, "semtropy.estimators"), name)(value(row)))
-    return belief
+def _most_frequent(samples: Sequence[Sample], partition: Partition) -> Sample:
+    """The first sample of the most frequent meaning: what stands for an answer where none was recorded."""
+    counts = partition.counts
+    return samples[partition.meanings.index(counts.index(max(counts)))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -92,7 +93,7 @@ def _table(scored: Iterable[Scored]) -> Iterator[str]:
     for line in scored:
         count += 1
         flagged += bool(line.flagged)
-        notes.update(line.verdict.warnings)
+        notes.update(re.sub(r"^\d+ of \d+ samples", "some samples", note) for note in line.verdict.warnings)
         yield _columns(line)
     yield f"{count} questions, {flagged} flagged"
     for note, times in notes.items():

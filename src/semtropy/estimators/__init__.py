@@ -1,4 +1,7 @@
-"""Estimators of semantic entropy: one file each, one line each in the registry below."""
+"""Estimators of semantic entropy, from evidence to a belief: one file each, one line each in the registry below.
+
+Scores of the judged answer alone (`log-likelihood`, `p-true`, `length`) are another family: `semtropy.scorers`.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +21,40 @@ _REGISTRY = {
     "bayes": ("bayes", "Bayes"),
     "bayes-paper": ("paper", "BayesPaper"),
     "histogram": ("histogram", "Histogram"),
-    "log-likelihood": ("log_likelihood", "LogLikelihood"),
-    "p-true": ("p_true", "PTrueEstimator"),
     "rescaled": ("rescaled", "Rescaled"),
     "rescaled-length": ("rescaled", "RescaledLength"),
 }
 NAMES = tuple(_REGISTRY)
+_PRIORS = {"bayes": Prior, "bayes-paper": PaperPrior}
+_SCORERS = ("length", "log-likelihood", "p-true")  # semtropy.scorers, a layer below this one
 
 
 def load_estimator(name: str, **options: Any) -> Estimator:
-    """The estimator of that name; options (such as `prior=`) go to its constructor.
+    """Return the estimator called `name`; options such as `prior=` go to its constructor.
 
     >>> load_estimator("histogram").name
     'histogram'
     """
+    if name in _SCORERS:
+        raise InputError(
+            f"{name} scores the answer and estimates no entropy: use `semtropy evaluate` or `semtropy score` "
+            f"for it, or one of the estimators {', '.join(NAMES)}"
+        )
     if name not in _REGISTRY:
         raise InputError(f"no estimator is called {name!r}: choose one of {', '.join(NAMES)}")
+    if options.get("prior") is not None:
+        _check_prior(name, options["prior"])
     module, attribute = _REGISTRY[name]
     made: Estimator = getattr(import_module(f".{module}", __name__), attribute)(**options)
     return made
+
+
+def _check_prior(name: str, prior: object) -> None:
+    """Refuse a prior that the estimator cannot use."""
+    expected = _PRIORS.get(name)
+    if expected is None:
+        raise InputError(f"the estimator {name} takes no prior")
+    if not isinstance(prior, expected):
+        raise InputError(
+            f"prior is a {type(prior).__name__}: the estimator {name} takes a semtropy.estimators.{expected.__name__}"
+        )

@@ -40,6 +40,7 @@ class Bayes:
 
     prior: Prior = field(default_factory=Prior.default)
     name: str = field(default="bayes", init=False)
+    has_variance: bool = field(default=True, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
         seen = Observations.of(evidence)

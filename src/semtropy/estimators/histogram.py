@@ -26,6 +26,7 @@ class Histogram:
     """Plug-in entropy of the counts; 0 after one sample, and never more than log n."""
 
     name = "histogram"
+    has_variance = False
 
     def __call__(self, evidence: Evidence) -> Belief:
         return Belief(plug_in(evidence.counts))

@@ -78,6 +78,7 @@ class BayesPaper:
     draws: int = 1000
     rng: np.random.Generator | None = None
     name: str = field(default="bayes-paper", init=False)
+    has_variance: bool = field(default=True, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
         sizes, weights = self.prior.given(len(evidence.counts))

@@ -23,6 +23,7 @@ class Rescaled:
     """
 
     name = "rescaled"
+    has_variance = False
 
     def __call__(self, evidence: Evidence) -> Belief:
         return Belief(plug_in(np.maximum(self._weights(evidence), LEAST_WEIGHT).tolist()))
@@ -42,6 +43,7 @@ class RescaledLength:
     """The same with exp(mean token log-probability) in place of a sequence's probability."""
 
     name = "rescaled-length"
+    has_variance = False
 
     def __call__(self, evidence: Evidence) -> Belief:
         if evidence.length_weights is None:

@@ -11,14 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from ..errors import RecordingError
+from ..nouns import LOGPROB_SLACK
 
-__all__ = ["LOGPROB_SLACK", "VERSION", "check_header", "check_row", "find_unwritable"]
+__all__ = ["VERSION", "check_header", "check_row", "find_unwritable"]
 
 VERSION = 1
-
-# Log-probabilities summed in single or half precision can end a little above 0; a probability or a loss given
-# by mistake is far above.
-LOGPROB_SLACK = 1e-2
 
 _TOKEN_TYPES, _NUMBER_TYPES = frozenset({int, str}), frozenset({float, int})
 

@@ -42,6 +42,7 @@ class _TimedJudge:
 class _TimedEstimator:
     def __init__(self, estimator: Estimator, metrics: Metrics) -> None:
         self.name, self._estimator, self._metrics = estimator.name, estimator, metrics
+        self.has_variance = estimator.has_variance
 
     def __call__(self, evidence: Evidence) -> Belief:
         with self._metrics.timed("estimating"):

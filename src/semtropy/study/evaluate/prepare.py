@@ -12,6 +12,7 @@ from ...errors import InputError
 from ...estimators import load_estimator
 from ...estimators.histogram import plug_in
 from ...recording import Recording, Row, read_recording
+from ...scorers import load_scorer
 from .questions import StudyQuestion, sorted_by_id
 from .resample import seed_words
 
@@ -57,6 +58,7 @@ class Clipped:
     """
 
     name = "rescaled"
+    has_variance = False
 
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
@@ -219,14 +221,9 @@ def constant_scores(name: str, questions: Sequence[StudyQuestion]) -> list[float
     """The score of each question's answer by a method that draws no samples."""
     if name == "length":
         return [float(_there(question.answer_length)) for question in questions]
-    estimator: Any = load_estimator(name)
-    if name == "p-true":
-        from ...estimators.p_true import PTrue
-
-        return [estimator(PTrue(_there(question.p_true))).mean for question in questions]
-    from ...estimators.log_likelihood import AnswerLikelihood
-
-    return [estimator(AnswerLikelihood(_there(question.answer_logprob))).mean for question in questions]
+    scorer = load_scorer(name)
+    column = "p_true" if name == "p-true" else "answer_logprob"
+    return [scorer(scorer.sees(_there(getattr(question, column)))) for question in questions]
 
 
 def _there(value: float | None) -> float:

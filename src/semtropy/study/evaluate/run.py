@@ -20,6 +20,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...estimators import NAMES
+from ...scorers import NAMES as SCORERS
 from .measure import MeasureOptions, measure
 from .prepare import (
     CONSTANT,
@@ -175,7 +176,7 @@ def _joined(prepared: PreparedRecording, parts: Sequence[dict[str, Scores]]) -> 
 
 
 def _known(estimators: Sequence[str] | None) -> list[str]:
-    available = [name for name in ESTIMATORS if name in NAMES or name == "length"]
+    available = [name for name in ESTIMATORS if name in (*NAMES, *SCORERS)]
     if estimators is None:
         return available
     for name in estimators:

@@ -1,0 +1,46 @@
+"""The protocols of a scorer, of what it reads, and of the row it is read from."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+__all__ = ["JudgedRow", "Scorer", "ScorerInput"]
+
+Input = TypeVar("Input", contravariant=True)
+
+
+class JudgedRow(Protocol):
+    """A row of a recording, as far as scorers look at it."""
+
+    @property
+    def answer(self) -> Any:
+        """The judged answer with `text` and `logprob`, or None."""
+        ...
+
+    @property
+    def p_true(self) -> float | None:
+        """The model's own probability that its answer is true."""
+        ...
+
+
+class ScorerInput(Protocol):
+    """What a scorer reads: a frozen value.
+
+    column  the field of a recording it is read from
+    """
+
+    column: ClassVar[str]
+
+    @classmethod
+    def of_row(cls, row: JudgedRow) -> Self | None:
+        """Read the input from a row, or return None where the row lacks the column."""
+        ...
+
+
+class Scorer(Protocol[Input]):
+    """A score of one judged answer: the higher, the more suspicious."""
+
+    name: str
+    sees: type[Any]
+
+    def __call__(self, judged: Input) -> float: ...
