@@ -23,7 +23,7 @@ from benchmarks.gateway import answers, fair, load  # noqa: E402
 from openai_upstream import Upstream, served  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
-from semtropy.server.runs import Run  # noqa: E402
+from semtropy.server.run_cache import CheckRun  # noqa: E402
 from semtropy.server.settings import Settings  # noqa: E402
 
 SECONDS = 5.0
@@ -79,7 +79,7 @@ def test_what_is_kept_does_not_grow() -> None:
                 client.post(f"{url}/v1/check", json={"prompt": f"{turn}", "model": "m", "stream": True})
                 gc.collect()
                 # `type`, not isinstance: that asks each object for its class, and some libraries' warn.
-                alive.append(sum(type(held) is Run for held in gc.get_objects()))
+                alive.append(sum(type(held) is CheckRun for held in gc.get_objects()))
     assert alive[0] > 0
     assert max(alive) <= room + 1, alive
 

@@ -32,9 +32,8 @@ from semtropy import Verdict  # noqa: E402
 from semtropy.errors import InputError  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
-from semtropy.server.logs import JSONLines  # noqa: E402
-from semtropy.server.metrics import PARTS  # noqa: E402
 from semtropy.server.settings import Settings, flag_fields, settings_table  # noqa: E402
+from semtropy.server.telemetry import PARTS, JSONFormatter  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 EVEN = {f"name {k}": 0.125 for k in range(8)}
@@ -246,7 +245,7 @@ def test_a_clients_key_is_not_kept() -> None:
             while "to-be-forgotten" in kept and time.monotonic() < deadline:
                 time.sleep(0.1)  # until the connection is closed on the gateway's side too
                 gc.collect()
-                kept = reachable(app.state.semtropy)
+                kept = reachable(app.state.gateway)
     assert "Remembered True?" in kept
     assert "to-be-forgotten" not in kept
 
@@ -263,7 +262,7 @@ def test_logs_are_json_without_prompts_or_keys(caplog: pytest.LogCaptureFixture)
         body = {"model": "m", "messages": [{"role": "user", "content": secret}]}
         httpx.post(f"{url}/v1/chat/completions", json=body, headers=headers)
     ours = [record for record in caplog.records if record.name.startswith("semtropy")]
-    lines = [json.loads(JSONLines().format(record)) for record in ours]
+    lines = [json.loads(JSONFormatter().format(record)) for record in ours]
     requests = [line for line in lines if line["event"] == "request"]
     assert [line["route"] for line in requests] == ["/v1/check", "/v1/check", "/v1/chat/completions"]
     assert [line["status"] for line in requests] == [200, 502, 200]
@@ -276,7 +275,7 @@ def test_an_exception_is_logged_without_its_message() -> None:
         raise ValueError("quotes the prompt")
     except ValueError:
         record = logging.LogRecord("semtropy", 40, __file__, 1, "failure", (), sys.exc_info())
-    line = JSONLines().format(record)
+    line = JSONFormatter().format(record)
     assert json.loads(line)["error"] == "ValueError"
     assert "quotes" not in line
 

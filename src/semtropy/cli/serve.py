@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     flags = {each.name: getattr(arguments, each.name) for each in flag_fields()}
     settings = Settings.gather(flags, file=arguments.config)
     try:
-        from ..server.run import serve
+        from ..server.serve import serve
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("semtropy"):
             raise

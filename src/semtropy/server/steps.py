@@ -1,29 +1,34 @@
-"""A step of a check as the page draws it: samples with their meanings, the belief as a curve, what was spent."""
+"""Steps of a check as JSON for the page, and the replay of earlier samples under other terms."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from ..inquiry import Step, Terms
-    from ..nouns import Belief, Sample
+from ..errors import InputError
+from ..inquiry import Compare, Draw, Drawn, Step, Terms, inquire
+from ..nouns import Partition, Sample
 
-__all__ = ["curve", "sample_as_data", "step_as_data"]
+if TYPE_CHECKING:
+    from ..nouns import Belief, Floats, Token
+    from .schemas import RecordedSample
+
+__all__ = ["density_curve", "replay", "sample_to_json", "step_to_json"]
 
 POINTS = 161
 WIDTH = 2.5
 """Curves span at least this many nats, so that those of one check share their axis."""
 
 
-def curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | None:
-    """Points of the density of the entropy: differences of its distribution function over a grid from 0.
+def density_curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | None:
+    """Points of the density of the entropy: differences of its distribution function over a grid from 0 to `reach`.
 
-    None for a method that has no distribution. `mass` sums to what the belief has within the grid.
+    None for a method without a distribution.
 
-    >>> curve(__import__("semtropy").Belief(0.5)) is None
+    >>> density_curve(__import__("semtropy").Belief(0.5)) is None
     True
     """
     if belief.distribution is None:
@@ -31,7 +36,7 @@ def curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | None:
     reach = max(reach, 1.2 * belief.distribution.quantile(0.999))
     edges = np.linspace(0.0, reach, POINTS + 1)
     below = np.clip(np.asarray(belief.distribution.cdf(edges), dtype=float), 0.0, 1.0)
-    below[0] = 0.0  # what sits exactly at 0 belongs to the first cell
+    below[0] = 0.0  # mass exactly at 0 belongs to the first cell
     mass = np.maximum(np.diff(below), 0.0)
     middles = (edges[1:] + edges[:-1]) / 2
     width = reach / POINTS
@@ -42,8 +47,8 @@ def curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | None:
     }
 
 
-def sample_as_data(sample: Sample, meaning: int) -> dict[str, Any]:
-    """A sample as the page keeps it, enough to be replayed under other terms."""
+def sample_to_json(sample: Sample, meaning: int) -> dict[str, Any]:
+    """A sample with what `replay` needs."""
     counted = sample.tokens if sample.tokens is not None else sample.token_logprobs
     finite = sample.logprob is not None and math.isfinite(sample.logprob)
     return {
@@ -55,23 +60,63 @@ def sample_as_data(sample: Sample, meaning: int) -> dict[str, Any]:
     }
 
 
-def step_as_data(step: Step, terms: Terms, *, seen: int = 0) -> dict[str, Any]:
-    """A step; `seen` samples were told before and are left out."""
+def step_to_json(step: Step, terms: Terms, *, sent: int = 0) -> dict[str, Any]:
+    """A step; the first `sent` samples are left out, as earlier steps had them."""
     belief, spent = step.belief, step.spent
     interval = belief.interval(0.9)
-    pairs = list(zip(step.samples, step.partition.meanings, strict=True))[seen:]
+    pairs = list(zip(step.samples, step.partition.meanings, strict=True))[sent:]
     return {
-        "samples": [sample_as_data(sample, meaning) for sample, meaning in pairs],
+        "samples": [sample_to_json(sample, meaning) for sample, meaning in pairs],
         "meanings": [{"text": m.text, "count": m.count, "floor": m.floor} for m in step.meanings()],
         "entropy": {
             "mean": belief.mean,
             "variance": belief.variance,
             "interval": None if interval is None else list(interval),
             "above": belief.probability_above(terms.threshold),
-            "curve": curve(belief),
+            "curve": density_curve(belief),
         },
         "drawn": spent.samples,
         "rounds": spent.rounds,
         "cost": {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds},
         "reason": None if step.reason is None else str(step.reason),
     }
+
+
+class _KnownMeanings:
+    """A grouping that returns given meanings, in the order of the samples."""
+
+    def __init__(self, meanings: Sequence[int]) -> None:
+        self._meanings = iter(meanings)
+
+    def place(
+        self, text: str, tokens: Sequence[Token] | None = None
+    ) -> Generator[Sequence[tuple[str, str, str]], Floats, int]:
+        yield from ()
+        return next(self._meanings)
+
+
+def replay(prompt: str, answer: str, recorded: Sequence[RecordedSample], terms: Terms) -> list[Step]:
+    """The steps of a check that draws these samples in this order; it ends when they run out."""
+    meanings = [sample.meaning for sample in recorded]
+    try:
+        Partition(tuple(meanings))
+    except InputError as error:
+        raise InputError(f"samples: {error}") from None
+    # Tokens were not recorded: equal text and log-probability stand for the same sequence.
+    waiting = [Sample(each.text, each.logprob, None, None, each.complete) for each in recorded]
+    loop = inquire(prompt, terms, _KnownMeanings(meanings), answer=Sample(answer, tokens=()))
+    steps: list[Step] = []
+    reply: Any = None
+    while True:
+        try:
+            event = loop.send(reply)
+        except StopIteration:
+            return steps
+        reply = None
+        if isinstance(event, Draw):
+            drawn, waiting = waiting[: event.n], waiting[event.n :]
+            reply = Drawn(drawn)
+        elif isinstance(event, Compare):
+            reply = np.ones(len(event.pairs))
+        else:
+            steps.append(event)

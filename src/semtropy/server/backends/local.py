@@ -1,4 +1,4 @@
-"""The built-in model in the upstream's place: it answers in OpenAI's schema, whole answers at a time."""
+"""A model in this process as the backend: it answers in OpenAI's schema, each answer in one piece."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import NoAnswer
-from ..models import load_model
-from .exchange import Incoming, Reply
-from .failures import Problem
+from ...errors import NoAnswer
+from ...models import load_model
+from ..errors import Problem
+from . import BackendReply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..nouns import Model, Sample
-    from .settings import Settings
+    from ...nouns import Model, Sample
+    from ..schemas import CompletionRequest
+    from ..settings import Settings
 
-__all__ = ["Local"]
+__all__ = ["LocalBackend"]
 
 
-class Local:
-    """A model of this process, or any other that has a name here."""
+class LocalBackend:
+    """Answers with a model that `load_model` knows, or with the one given."""
 
     def __init__(self, settings: Settings, model: Model | None = None) -> None:
         self.settings, self._model = settings, model
@@ -38,29 +39,29 @@ class Local:
             self._model = load_model(self.settings.model)
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """There is nothing to close."""
 
-    async def open(self, incoming: Incoming, headers: Mapping[str, str]) -> Reply:
+    async def open(self, request: CompletionRequest, headers: Mapping[str, str]) -> BackendReply:
         """Answer a request."""
-        question = incoming.question
+        question = request.question
         if question is None:
             raise Problem(400, "the built-in model answers one question in text: none was found")
-        samples = await self._draw(question, incoming.body)
-        content = "text/event-stream" if incoming.streaming else "application/json"
+        samples = await self._draw(question, request.body)
+        content = "text/event-stream" if request.streaming else "application/json"
         chunks = (
-            _events(incoming, self.name, samples)
-            if incoming.streaming
-            else [_whole(incoming, self.name, samples)]
+            _completion_events(request, self.name, samples)
+            if request.streaming
+            else [_completion(request, self.name, samples)]
         )
-        return Reply(200, {"content-type": content}, _each(chunks), _nothing)
+        return BackendReply(200, {"content-type": content}, _each(chunks), _do_nothing)
 
     async def _draw(self, question: str, body: Mapping[str, Any]) -> list[Sample]:
         temperature, n, seed = body.get("temperature"), body.get("n"), body.get("seed")
         if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
             raise Problem(400, "temperature must be a number from 0 to 2")
-        if n is not None and not (_is_whole(n) and 1 <= n <= self.settings.max_samples):
+        if n is not None and not (_is_completion(n) and 1 <= n <= self.settings.max_samples):
             raise Problem(400, f"n must be a whole number from 1 to {self.settings.max_samples}")
-        if seed is not None and not (_is_whole(seed) and 0 <= seed < 2**63):
+        if seed is not None and not (_is_completion(seed) and 0 <= seed < 2**63):
             raise Problem(400, "seed must be a whole number from 0")
         samples = await asyncio.to_thread(
             self.model(None, None).sample,
@@ -73,7 +74,7 @@ class Local:
             raise NoAnswer("the model returned no answer")
         return samples
 
-    def sampler(self, incoming: Incoming) -> Model:
+    def sampler(self, request: CompletionRequest) -> Model:
         """The model that draws further answers to the request."""
         return self.model(None, None)
 
@@ -91,41 +92,41 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_whole(value: object) -> bool:
+def _is_completion(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _frame(incoming: Incoming, model: str, *, chunk: bool) -> dict[str, Any]:
-    chat = incoming.kind == "chat"
+def _frame(request: CompletionRequest, model: str, *, chunk: bool) -> dict[str, Any]:
+    chat = request.kind == "chat"
     kind = ("chat.completion.chunk" if chunk else "chat.completion") if chat else "text_completion"
     made = {"id": f"{'chatcmpl' if chat else 'cmpl'}-{secrets.token_hex(12)}", "object": kind}
     return {**made, "created": int(time.time()), "model": model}
 
 
-def _whole(incoming: Incoming, model: str, samples: list[Sample]) -> bytes:
+def _completion(request: CompletionRequest, model: str, samples: list[Sample]) -> bytes:
     choices = []
     for index, sample in enumerate(samples):
         text: dict[str, Any] = {"text": sample.text}
-        if incoming.kind == "chat":
+        if request.kind == "chat":
             text = {"message": {"role": "assistant", "content": sample.text, "refusal": None}}
         choices.append({"index": index, **text, "logprobs": None, "finish_reason": _finish(sample)})
     tokens = sum(len(sample.tokens or ()) for sample in samples)
     usage = {"prompt_tokens": 0, "completion_tokens": tokens, "total_tokens": tokens}
-    return json.dumps({**_frame(incoming, model, chunk=False), "choices": choices, "usage": usage}).encode()
+    return json.dumps({**_frame(request, model, chunk=False), "choices": choices, "usage": usage}).encode()
 
 
-def _events(incoming: Incoming, model: str, samples: list[Sample]) -> list[bytes]:
-    frame = _frame(incoming, model, chunk=True)
-    made = []
+def _completion_events(request: CompletionRequest, model: str, samples: list[Sample]) -> list[bytes]:
+    frame = _frame(request, model, chunk=True)
+    events = []
     for index, sample in enumerate(samples):
         text: dict[str, Any] = {"text": sample.text}
         end: dict[str, Any] = {"text": ""}
-        if incoming.kind == "chat":
+        if request.kind == "chat":
             text, end = {"delta": {"role": "assistant", "content": sample.text}}, {"delta": {}}
         for part, finish in ((text, None), (end, _finish(sample))):
             choice = {"index": index, **part, "logprobs": None, "finish_reason": finish}
-            made.append(f"data: {json.dumps({**frame, 'choices': [choice]})}\n\n".encode())
-    return [*made, b"data: [DONE]\n\n"]
+            events.append(f"data: {json.dumps({**frame, 'choices': [choice]})}\n\n".encode())
+    return [*events, b"data: [DONE]\n\n"]
 
 
 def _finish(sample: Sample) -> str:
@@ -137,5 +138,5 @@ async def _each(chunks: list[bytes]) -> AsyncIterator[bytes]:
         yield chunk
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     pass

@@ -1,4 +1,4 @@
-"""Serving with uvicorn: one process or several, JSON logs, and an end that lets requests finish."""
+"""Serving with uvicorn: one process or several, JSON logs, graceful shutdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from ..errors import InputError
-from .logs import configuration, log
+from .telemetry import log, logging_config
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -22,38 +22,38 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
-def application(settings: Settings) -> FastAPI:
-    """Made in each worker, so that counters find their folder set."""
+def _application(settings: Settings) -> FastAPI:
+    """Create the application in each worker, after the folder for shared counters is set."""
     from .app import create_app
 
     return create_app(settings)
 
 
 def _listening(settings: Settings) -> socket.socket:
-    """A socket for all workers, known to be TCP: asyncio sends small packets at once only where it knows that."""
+    """A socket for all workers, marked as TCP: only then does asyncio send small packets at once."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    made.bind((settings.host, settings.port))
-    made.set_inheritable(True)
-    host, port = made.getsockname()[:2]
-    log.info(f"listening on http://{host}:{port}", extra={"facts": {"workers": settings.workers}})
-    return made
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind((settings.host, settings.port))
+    bound.set_inheritable(True)
+    host, port = bound.getsockname()[:2]
+    log.info(f"listening on http://{host}:{port}", extra={"fields": {"workers": settings.workers}})
+    return bound
 
 
 def serve(settings: Settings) -> int:
-    """Serve until a signal to stop, then let requests finish for `grace_seconds`."""
+    """Serve until a signal to stop; then requests have `grace_seconds` to finish."""
     config = uvicorn.Config(
-        partial(application, settings),
+        partial(_application, settings),
         factory=True,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
-        log_config=configuration(settings.log_level),
+        log_config=logging_config(settings.log_level),
         log_level=settings.log_level,
         access_log=False,
         server_header=False,
-        # Longer than clients and balancers keep an idle connection: whoever closes first must not be us.
+        # Longer than clients and load balancers keep idle connections: this side must not close first.
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
     )

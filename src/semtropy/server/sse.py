@@ -1,4 +1,4 @@
-"""Server-sent events: cutting a stream into events, reading the answer out of them, writing our own."""
+"""Server-sent events: splitting a stream into events, reading the answer from them, writing events."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 import re
 from typing import Any
 
-__all__ = ["AnswerReader", "Splitter", "answer_of", "event", "is_done"]
+__all__ = ["AnswerReader", "EventSplitter", "answer_of", "event", "is_done"]
 
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
-class Splitter:
-    """Cuts bytes into whole events, ends included; nothing is lost or changed.
+class EventSplitter:
+    """Splits bytes into whole events, blank lines included; no byte is lost or changed.
 
-    >>> splitter = Splitter()
+    >>> splitter = EventSplitter()
     >>> splitter.feed(b"data: 1\\n"), splitter.feed(b"\\ndata: 2\\n\\nda"), splitter.rest
     ([], [b'data: 1\\n\\n', b'data: 2\\n\\n'], b'da')
     """
@@ -47,7 +47,7 @@ def is_done(raw: bytes) -> bool:
 
 
 def answer_of(body: Any) -> str | None:
-    """The text of the first choice of a whole reply, None where there is none (a call of a tool, say).
+    """The text of the first choice of a completion, or None (a tool call, say).
 
     >>> answer_of({"choices": [{"message": {"content": "Paris"}}]}), answer_of({"choices": [{"text": " Rome"}]})
     ('Paris', 'Rome')
@@ -61,14 +61,14 @@ def answer_of(body: Any) -> str | None:
 
 
 class AnswerReader:
-    """Puts the first choice's text together from the events of a stream."""
+    """Collects the text of the first choice from the events of a stream."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
         self.first: dict[str, Any] = {}
 
     def feed(self, raw: bytes) -> None:
-        """Read one event; what is not a chunk of an answer is passed over."""
+        """Read one event; events that are not completion chunks are ignored."""
         try:
             data = json.loads(_data(raw))
             choices = [choice for choice in data["choices"] if choice.get("index", 0) == 0]

@@ -1,4 +1,4 @@
-"""What stands before every route: keys, size limits, the queue, one log line and one count a request."""
+"""ASGI middleware before every route: keys, size limits, the queue, a log line and a count per request."""
 
 from __future__ import annotations
 
@@ -8,25 +8,22 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
-from .failures import Problem, failure, kind_of
-from .logs import log
+from .errors import Problem, error_kind, error_response
+from .telemetry import LOG_FIELDS, log
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from .metrics import Metrics
     from .settings import Settings
+    from .telemetry import Metrics
 
-__all__ = ["FACTS", "Guard", "bearer"]
-
-FACTS = "semtropy.facts"
-"""Where a route leaves what the log line should say, in the request's scope."""
+__all__ = ["RequestGuard", "bearer"]
 
 UPLOADS = ("/api/study",)
 
 
-class Gate:
-    """At most `room` inside and `queue` waiting; whoever comes beyond that is told to come back."""
+class ConcurrencyLimit:
+    """Lets `room` requests run and `queue` wait; more are refused with 429."""
 
     def __init__(self, room: int, queue: int, metrics: Metrics) -> None:
         self._slots = asyncio.Semaphore(room)
@@ -52,20 +49,20 @@ class Gate:
         self._slots.release()
 
 
-class Guard:
-    """ASGI middleware around the application."""
+class RequestGuard:
+    """Admits requests, reads their bodies within limits, and turns errors into replies."""
 
     def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics, routes: frozenset[str]) -> None:
         self.app, self.settings, self.metrics, self.routes = app, settings, metrics, routes
         self._keys = [key.encode() for key in settings.keys]
-        self._gate: Gate | None = None
+        self._limit: ConcurrencyLimit | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         start, status, route = time.perf_counter(), [500], self._route(scope)
-        scope[FACTS] = facts = {"id": secrets.token_hex(6)}
+        scope[LOG_FIELDS] = fields = {"id": secrets.token_hex(6)}
 
         counted = False
 
@@ -78,9 +75,9 @@ class Guard:
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status[0] = message["status"]
-                message["headers"] = [*message.get("headers", []), (b"x-request-id", facts["id"].encode())]
+                message["headers"] = [*message.get("headers", []), (b"x-request-id", fields["id"].encode())]
             elif not message.get("more_body"):
-                count()  # before the client can have the end of it, so that no one sees a reply not yet counted
+                count()  # before the client has the end of the reply, so that /metrics never lags behind
             await send(message)
 
         try:
@@ -91,8 +88,8 @@ class Guard:
         finally:
             count()
             seconds = round(time.perf_counter() - start, 4)
-            told = {"route": route, "status": status[0], "seconds": seconds, **facts}
-            log.info("request", extra={"facts": told})
+            line = {"route": route, "status": status[0], "seconds": seconds, **fields}
+            log.info("request", extra={"fields": line})
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
@@ -107,36 +104,38 @@ class Guard:
                 self._admit(scope)
                 if scope["method"] == "POST":
                     receive = await self._whole_body(scope, receive)
-                if self._gate is None:
-                    self._gate = Gate(self.settings.concurrency, self.settings.queue, self.metrics)
-                async with self._gate:
+                if self._limit is None:
+                    self._limit = ConcurrencyLimit(
+                        self.settings.concurrency, self.settings.queue, self.metrics
+                    )
+                async with self._limit:
                     await self.app(scope, receive, noting)
             else:
                 await self.app(scope, receive, noting)
         except Exception as error:
-            self.metrics.errors.labels(kind_of(error)).inc()
+            self.metrics.errors.labels(error_kind(error)).inc()
             if not isinstance(error, Problem):
-                log.error("failure", exc_info=error, extra={"facts": scope[FACTS]})
+                log.error("failure", exc_info=error, extra={"fields": scope[LOG_FIELDS]})
             if started:
                 raise
-            await failure(error)(scope, receive, send)
+            await error_response(error)(scope, receive, send)
 
     def _route(self, scope: Scope) -> str:
-        """The path where it is one of ours, so that strange paths cannot fill the table of counters."""
+        """The label for counters: unknown paths share one, so that they cannot fill the table."""
         path = str(scope["path"])
         return path if path in self.routes else "page" if path.startswith("/page/") else "other"
 
     def _admit(self, scope: Scope) -> None:
         if not self._keys:
             return
-        shown = [value for value in (_header(scope, b"x-semtropy-key"), bearer(scope)) if value]
-        # Every key is compared, whole, so that the time taken tells nothing.
-        matches = [hmac.compare_digest(value.encode(), key) for value in shown for key in self._keys]
+        sent = [value for value in (_header(scope, b"x-semtropy-key"), bearer(scope)) if value]
+        # Every key is compared in full, so that the time taken reveals nothing.
+        matches = [hmac.compare_digest(value.encode(), key) for value in sent for key in self._keys]
         if not any(matches):
-            raise Problem(401, "this gateway wants a key: Authorization: Bearer KEY", "authentication_error")
+            raise Problem(401, "this gateway needs a key: Authorization: Bearer KEY", "authentication_error")
 
     async def _whole_body(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the body within its limit; the application then gets it in one piece."""
+        """Read the body within its limit; the application then receives it in one piece."""
         upload = scope["path"] in UPLOADS
         limit = self.settings.max_upload if upload else self.settings.max_body
         too_large = Problem(413, f"the request is larger than the {limit} bytes allowed")
@@ -145,7 +144,7 @@ class Guard:
             raise too_large
         wanted = "application/octet-stream" if upload else "application/json"
         if (_header(scope, b"content-type") or "").partition(";")[0].strip().lower() != wanted:
-            # A page of another site can send forms and plain text here unasked, but not this.
+            # A page of another site can send forms and plain text without asking, but not these types.
             raise Problem(415, f"the content type must be {wanted}")
         parts, size, more = [], 0, True
         while more:
@@ -158,17 +157,17 @@ class Guard:
             if size > limit:
                 raise too_large
             more = message.get("more_body", False)
-        return _replayed(b"".join(parts), receive)
+        return _receive_once(b"".join(parts), receive)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    given = False
+def _receive_once(body: bytes, receive: Receive) -> Receive:
+    sent_already = False
 
     async def again() -> dict[str, Any]:
-        nonlocal given
-        if given:
+        nonlocal sent_already
+        if sent_already:
             return dict(await receive())
-        given = True
+        sent_already = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again

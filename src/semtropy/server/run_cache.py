@@ -1,4 +1,4 @@
-"""Checks under way and checks remembered: identical questions share one run, and followers see all of its steps."""
+"""Runs of checks, shared while they are under way and cached afterwards."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from ..inquiry import Step
     from ..verdict import Verdict
 
-__all__ = ["Run", "Runs"]
+__all__ = ["CheckRun", "RunCache"]
 
 Steps = Callable[[], AsyncIterator["Step"]]
 
 
-class Run:
-    """One inquiry that any number of clients follow. When the last of them leaves, it stops."""
+class CheckRun:
+    """One inquiry that any number of clients follow; it stops when the last of them leaves."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps: list[Step] = []
         self.error: Exception | None = None
         self.finished_at: float | None = None
-        self.remembered = True
-        self.verdict: Verdict | None = None  # of the last step, once someone has asked for it
+        self.keep = True
+        self.verdict: Verdict | None = None  # of the last step, once it has been asked for
         self._followers = 0
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._drive(steps))
 
     async def _drive(self, steps: Steps) -> None:
@@ -37,28 +37,28 @@ class Run:
             async with aclosing(steps()) as source:  # type: ignore[type-var]
                 async for step in source:
                     self.steps.append(step)
-                    self._tell()
+                    self._notify()
         except Exception as error:  # each follower raises it
             self.error = error
         finally:
             self.finished_at = time.monotonic()
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     @property
     def alive(self) -> bool:
-        """Whether it still works towards its last step."""
+        """Whether it is still working towards its last step."""
         return self.finished_at is None and not self._task.cancelling()
 
     async def follow(self) -> AsyncIterator[Step]:
-        """Every step from the first, as each becomes known."""
+        """Every step from the first, as each arrives."""
         with self.joined():
             at = 0
             while True:
-                news = self._news
+                changed = self._changed
                 while at < len(self.steps):
                     yield self.steps[at]
                     at += 1
@@ -66,12 +66,12 @@ class Run:
                     if self.error is not None:
                         raise self.error
                     return
-                if news is self._news:
-                    await news.wait()
+                if changed is self._changed:
+                    await changed.wait()
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Count as a follower while inside; the last one out stops a run that is not over."""
+        """Count as a follower inside the block; when the last follower leaves, an unfinished run is cancelled."""
         self._followers += 1
         try:
             yield
@@ -85,8 +85,8 @@ class Run:
         async with aclosing(self.follow()) as steps:  # type: ignore[type-var]
             return [step async for step in steps][-1]
 
-    def settle(self, verdict: Verdict) -> None:
-        """Keep the verdict, and let go of the distributions behind it: they are large, and a cache holds many."""
+    def store_verdict(self, verdict: Verdict) -> None:
+        """Keep the verdict and drop the distributions behind it, which are large."""
         self.verdict = replace(verdict, belief=None, partition=None, draws=())
         self.steps = [replace(step, belief=replace(step.belief, distribution=None)) for step in self.steps]
 
@@ -95,34 +95,34 @@ class Run:
         self._task.cancel()
 
 
-class Runs:
-    """Runs by what was asked: those under way, and the latest `size` of those that ended well within `seconds`."""
+class RunCache:
+    """Runs by the digest of their request: all under way, and up to `size` finished ones, for `seconds` each."""
 
     def __init__(self, *, size: int, seconds: float) -> None:
         self.size, self.seconds = size, seconds
-        self._runs: OrderedDict[Hashable, Run] = OrderedDict()
+        self._runs: OrderedDict[Hashable, CheckRun] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def get(self, key: Hashable, steps: Steps, *, remember: bool = True) -> tuple[Run, str]:
-        """The run for `key`, and how it was come by: "new", "shared" with one under way, or "cached"."""
+    def get(self, key: Hashable, steps: Steps, *, keep: bool = True) -> tuple[CheckRun, str]:
+        """The run for `key` and its source: "new", "shared" (joined while under way) or "cached"."""
         run = self._runs.get(key)
         if run is not None and run.alive:
             return run, "shared"
         if run is not None and run.finished_at is not None and self._fresh(run):
             self._runs.move_to_end(key)
             return run, "cached"
-        run = self._runs[key] = Run(steps)
-        run.remembered = remember
+        run = self._runs[key] = CheckRun(steps)
+        run.keep = keep
         self._runs.move_to_end(key)
-        run._task.add_done_callback(lambda _: self._settle(key, run))
+        run._task.add_done_callback(lambda _: self._evict(key, run))
         return run, "new"
 
-    def _fresh(self, run: Run) -> bool:
+    def _fresh(self, run: CheckRun) -> bool:
         return (
             self.size > 0
-            and run.remembered
+            and run.keep
             and run.error is None
             and bool(run.steps)
             and run.steps[-1].reason is not None
@@ -130,8 +130,8 @@ class Runs:
             and time.monotonic() - run.finished_at < self.seconds
         )
 
-    def _settle(self, key: Hashable, run: Run) -> None:
-        """Forget a run that failed, and the oldest of those that are over once there are too many."""
+    def _evict(self, key: Hashable, run: CheckRun) -> None:
+        """Drop a run that failed, and the oldest finished ones above `size`."""
         if not self._fresh(run) and self._runs.get(key) is run:
             del self._runs[key]
         over = [old for old, held in self._runs.items() if not held.alive]

@@ -1,4 +1,4 @@
-"""The upstream: requests are passed on as they came, and samples are drawn with the same messages and key."""
+"""An OpenAI-compatible endpoint as the backend: requests pass unchanged, samples are drawn with the same fields."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from ..models import portal
-from ..models.endpoint import Endpoint, Retry
-from ..models.openai import Chat, Completions
-from ..models.replies import chat_sample
-from .exchange import Incoming, Reply
-from .failures import Problem
+from ...models import portal
+from ...models.endpoint import Endpoint, Retry
+from ...models.openai import Chat, Completions
+from ...models.replies import chat_sample
+from ..errors import Problem
+from . import BackendReply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.random import Generator
 
-    from ..nouns import Model, Sample
-    from .settings import Settings
+    from ...nouns import Model, Sample
+    from ..schemas import CompletionRequest
+    from ..settings import Settings
 
-__all__ = ["Conversation", "Upstream"]
+__all__ = ["ConversationModel", "UpstreamBackend"]
 
 _HOP_BY_HOP = {
     "connection",
@@ -36,20 +37,20 @@ _HOP_BY_HOP = {
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
 _PASSED_ON = ("openai-organization", "openai-project", "openai-beta", "user-agent")
-# Idle connections go before the upstream's own limit (5 s is common), or a request could meet a closing one.
-_NO_LIMIT = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0)
+# Close idle connections before the upstream does (5 s is common): a request could meet a closing one.
+_POOL = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0)
 
 
 def _proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for `url`, as every other client of this machine would use it."""
+    """The proxy that the environment sets for `url`, or None."""
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
         return None
     return getproxies().get(parts.scheme) or getproxies().get("all")
 
 
-class Upstream:
-    """An endpoint of the OpenAI kind."""
+class UpstreamBackend:
+    """Passes requests to an OpenAI-compatible endpoint and draws samples from it."""
 
     def __init__(self, settings: Settings, base_url: str) -> None:
         self.settings, self.base_url = settings, base_url.rstrip("/")
@@ -61,7 +62,7 @@ class Upstream:
             retry=Retry(times=3, base=0.2, longest=5.0),
             concurrency=settings.upstream_concurrency,
         )
-        # What a model there was found to refuse, so that no request has to find it out again.
+        # Optional parameters each model refused, so that later requests leave them out.
         self._refused: dict[tuple[str, str], frozenset[str]] = {}
 
     def load(self) -> None:
@@ -72,9 +73,9 @@ class Upstream:
         if self._transport is not None:
             await self._transport.aclose()
 
-    async def open(self, incoming: Incoming, headers: Mapping[str, str]) -> Reply:
+    async def open(self, request: CompletionRequest, headers: Mapping[str, str]) -> BackendReply:
         """Pass a request on; the reply's body is read as it comes."""
-        return await self.send("POST", incoming.path, incoming.key, headers, incoming.raw)
+        return await self.send("POST", request.path, request.key, headers, request.raw)
 
     async def send(
         self,
@@ -83,11 +84,11 @@ class Upstream:
         key: str | None,
         headers: Mapping[str, str],
         content: bytes | None = None,
-    ) -> Reply:
+    ) -> BackendReply:
         """One request under the base URL."""
         if self._transport is None:
-            # The transport alone: redirects, cookies and the like are not ours to follow, and cost a millisecond.
-            self._transport = httpx.AsyncHTTPTransport(limits=_NO_LIMIT, proxy=_proxy_for(self.base_url))
+            # The bare transport: redirects and cookies are not followed here, and the full client costs a millisecond.
+            self._transport = httpx.AsyncHTTPTransport(limits=_POOL, proxy=_proxy_for(self.base_url))
         sent = {name: headers[name] for name in _PASSED_ON if name in headers}
         sent |= {"accept-encoding": "identity", "content-type": "application/json"}
         key = self.settings.upstream_key or key
@@ -107,16 +108,16 @@ class Upstream:
             ) from None
         passed = {name: value for name, value in reply.headers.items() if name not in _HOP_BY_HOP}
         packed = "content-encoding" in reply.headers
-        return Reply(
+        return BackendReply(
             reply.status_code, passed, reply.aiter_bytes() if packed else reply.aiter_raw(), reply.aclose
         )
 
-    def sampler(self, incoming: Incoming) -> Model:
-        """A model that draws further answers to the request, as this client."""
-        kind = Chat if incoming.kind == "chat" else Completions
-        tokens = incoming.max_tokens or self.settings.sample_tokens
-        return Conversation(
-            self._asker(kind, incoming.model, incoming.key, tokens), incoming.about, self._refused
+    def sampler(self, request: CompletionRequest) -> Model:
+        """A model that draws further answers to the request, with the client's key."""
+        kind = Chat if request.kind == "chat" else Completions
+        tokens = request.max_tokens or self.settings.sample_tokens
+        return ConversationModel(
+            self._asker(kind, request.model, request.key, tokens), request.answer_fields, self._refused
         )
 
     def model(self, name: str | None, key: str | None) -> Model:
@@ -135,20 +136,23 @@ class Upstream:
         return asker
 
 
-class Conversation:
-    """Answers to one request of a client: its own messages and settings, at the temperature of the check."""
+class ConversationModel:
+    """Draws further answers to one client's request: same messages and settings, at the temperature of the check."""
 
     def __init__(
-        self, asker: Chat | Completions, about: dict[str, Any], refused: dict[tuple[str, str], frozenset[str]]
+        self,
+        asker: Chat | Completions,
+        fields: dict[str, Any],
+        refused: dict[tuple[str, str], frozenset[str]],
     ) -> None:
-        self.name, self._asker, self._about, self._refused = asker.name, asker, about, refused
+        self.name, self._asker, self._fields, self._refused = asker.name, asker, fields, refused
 
     async def asample(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers."""
         read = chat_sample if isinstance(self._asker, Chat) else _whole_completion
-        samples = await self._asker.ask(self._about, n, temperature, rng, read)
+        samples = await self._asker.ask(self._fields, n, temperature, rng, read)
         self._refused[self._asker.model, self._asker.path] = self._asker.refused
         return samples
 
@@ -160,7 +164,7 @@ class Conversation:
 
 
 def _whole_completion(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
-    """A completion as long as it is; a client's own completions need not end at a line break."""
+    """A completion in full: those of a client need not end at a line break."""
     return chat_sample(
         {**choice, "message": {"content": choice.get("text")}}, logprobs_of_sampling=logprobs_of_sampling
     )

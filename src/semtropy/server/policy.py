@@ -1,4 +1,4 @@
-"""What checks are made with: judges, estimators and terms, loaded once and chosen from by each request."""
+"""The terms of a check: what a request asks for, within the operator's settings. Judges and estimators load once."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from ..errors import InputError
 from ..estimators import Prior, load_estimator
 from ..inquiry import Terms
 from ..meaning import load_judge
-from ..nouns import Evidence
 from ..stopping import Budget, Decided, FixedSamples, Rounds, Rule, VarianceBelow
-from .options import OPEN_JUDGES
+from .schemas import OPEN_JUDGES
 
 if TYPE_CHECKING:
     from ..inquiry import Calibrated
     from ..nouns import Estimator, Judge
-    from .options import Choices
+    from .schemas import CheckOptions
     from .settings import Settings
 
-__all__ = ["Kit", "described"]
+__all__ = ["Policy", "terms_to_json"]
 
 
 @dataclass
-class Kit:
-    """Judges and estimators by name; loading is lazy and once."""
+class Policy:
+    """Which judge, estimator, rule and budget a check gets."""
 
     settings: Settings
     default_judge: Judge | None = None
@@ -34,10 +33,9 @@ class Kit:
     estimators: dict[str, Estimator] = field(default_factory=dict)
     prior: Prior | None = None
     calibration: Calibration | None = None
-    _has_variance: dict[str, bool] = field(default_factory=dict)
 
     def load(self) -> None:
-        """Load what every check needs; errors name what is missing before the first request does."""
+        """Load what every check needs, so that a missing part is reported at the start."""
         settings = self.settings
         if settings.prior is not None and self.prior is None:
             self.prior = Prior.load(settings.prior)
@@ -48,7 +46,7 @@ class Kit:
         self.estimator(settings.estimator)
 
     def judge(self, name: str | None) -> Judge:
-        """The judge a request names, or the operator's."""
+        """The judge a request names, or the operator's default."""
         if name is None or name == self.settings.judge:
             if self.default_judge is None:
                 self.default_judge = load_judge(self.settings.judge)
@@ -60,41 +58,39 @@ class Kit:
         return self.judges[name]
 
     def estimator(self, name: str) -> Estimator:
-        """The estimator of that name; the operator's prior belongs to the operator's estimator."""
+        """The estimator of that name; the operator's prior is only for the operator's estimator."""
         if name not in self.estimators:
             mine = self.prior is not None and name == self.settings.estimator
-            made = load_estimator(name, **({"prior": self.prior} if mine else {}))
-            steady = made(Evidence(counts=(1,), floors=(0.5,), length_weights=(0.5,)))
-            self._has_variance[name], self.estimators[name] = steady.variance is not None, made
+            self.estimators[name] = load_estimator(name, **({"prior": self.prior} if mine else {}))
         return self.estimators[name]
 
-    def terms(self, choices: Choices) -> Terms:
-        """The terms of a check: what the request chose, within the operator's limits."""
+    def terms(self, options: CheckOptions) -> Terms:
+        """The terms of a check: the request's options within the operator's limits."""
         settings = self.settings
-        estimator = self.estimator(choices.estimator or settings.estimator)
-        threshold = choices.threshold or settings.threshold
-        asked = choices.budget
+        estimator = self.estimator(options.estimator or settings.estimator)
+        threshold = options.threshold or settings.threshold
+        asked = options.budget
         budget = Budget(
             samples=min(settings.max_samples, (asked and asked.samples) or settings.max_samples),
             tokens=asked.tokens if asked else None,
             seconds=min(settings.max_seconds, (asked and asked.seconds) or settings.max_seconds),
         )
-        # A curve says which beliefs to flag; a request that sets its own threshold leaves it aside.
-        calibration = self.calibration if choices.threshold is None else None
+        # The calibration decides which beliefs to flag, unless the request sets its own threshold.
+        calibration = self.calibration if options.threshold is None else None
         return Terms(
             estimator,
-            self._rule(choices, estimator, threshold, budget),
+            self._rule(options, estimator, threshold, budget),
             budget,
-            Rounds(growth=1.0) if choices.one_by_one else None,
+            Rounds(growth=1.0) if options.one_by_one else None,
             threshold=threshold,
             calibration=cast("Calibrated | None", calibration),
         )
 
-    def _rule(self, choices: Choices, estimator: Estimator, threshold: float, budget: Budget) -> Rule:
-        rule, settings = choices.rule, self.settings
+    def _rule(self, options: CheckOptions, estimator: Estimator, threshold: float, budget: Budget) -> Rule:
+        rule, settings = options.rule, self.settings
         if rule is not None and rule.samples is not None:
             return FixedSamples(min(rule.samples, budget.samples))
-        if not self._has_variance[estimator.name]:
+        if not estimator.has_variance:
             if rule is not None:
                 raise InputError(
                     f"the estimator {estimator.name} has no variance to stop on: use rule.samples"
@@ -109,8 +105,8 @@ class Kit:
         return VarianceBelow(VARIANCE if settings.variance is None else settings.variance)
 
 
-def described(terms: Terms) -> dict[str, Any]:
-    """The terms as plain data, for a page to show."""
+def terms_to_json(terms: Terms) -> dict[str, Any]:
+    """The terms as plain data, for the page."""
     rule: dict[str, Any] = {"kind": type(terms.rule).__name__}
     for name in ("gamma", "threshold", "confidence", "n"):
         if hasattr(terms.rule, name):

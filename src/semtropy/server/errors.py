@@ -1,4 +1,4 @@
-"""Errors as HTTP: which status each kind gets, in the form OpenAI's clients read."""
+"""Errors as HTTP replies: the status of each error class, in the JSON form that OpenAI's clients read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..errors import (
     UnknownModel,
 )
 
-__all__ = ["Problem", "body", "failure", "kind_of", "problem_of"]
+__all__ = ["Problem", "as_problem", "error_body", "error_kind", "error_response"]
 
 _STATUS: tuple[tuple[type[Exception], int, str], ...] = (
     (BadKey, 401, "authentication_error"),
@@ -32,37 +32,37 @@ _STATUS: tuple[tuple[type[Exception], int, str], ...] = (
 
 
 class Problem(Exception):
-    """A request that cannot be served: status, sentence and kind."""
+    """A request that cannot be served: HTTP status, message and OpenAI's error type."""
 
     def __init__(self, status: int, message: str, kind: str = "invalid_request_error") -> None:
         self.status, self.message, self.kind = status, message, kind
         super().__init__(message)
 
 
-def problem_of(error: Exception) -> Problem:
-    """Any error as a problem; one that was not raised on purpose says nothing of the inside."""
+def as_problem(error: Exception) -> Problem:
+    """Any exception as a Problem. The message of an unexpected one is not shown: it may quote internals."""
     if isinstance(error, Problem):
         return error
     for kind, status, name in _STATUS:
         if isinstance(error, kind):
             return Problem(status, str(error), name)
-    return Problem(500, "something went wrong inside the gateway; its log names the place", "server_error")
+    return Problem(500, "internal error in the gateway; its log names the place", "server_error")
 
 
-def kind_of(error: Exception) -> str:
-    """The name an error is counted under."""
+def error_kind(error: Exception) -> str:
+    """The label under which an error is counted and logged."""
     return error.kind if isinstance(error, Problem) else type(error).__name__
 
 
-def body(problem: Problem) -> dict[str, Any]:
+def error_body(problem: Problem) -> dict[str, Any]:
     """The error in OpenAI's form."""
     return {"error": {"message": problem.message, "type": problem.kind, "param": None, "code": None}}
 
 
-def failure(error: Exception) -> JSONResponse:
-    """The reply an error becomes."""
-    problem = problem_of(error)
+def error_response(error: Exception) -> JSONResponse:
+    """The HTTP reply for an error."""
+    problem = as_problem(error)
     headers = {"Retry-After": "1"} if problem.status == 429 else None
     if problem.status == 401:
         headers = {"WWW-Authenticate": "Bearer"}
-    return JSONResponse(body(problem), problem.status, headers)
+    return JSONResponse(error_body(problem), problem.status, headers)

@@ -1,0 +1,91 @@
+"""`POST /v1/check`: a question in, a verdict out, or a stream of steps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from ...errors import SemtropyError
+from ..errors import Problem, as_problem, error_body
+from ..middleware import bearer
+from ..policy import terms_to_json
+from ..schemas import CheckRequest  # noqa: TC001 (FastAPI reads the annotation)
+from ..service import gateway_of
+from ..sse import event
+from ..steps import step_to_json
+from ..telemetry import LOG_FIELDS
+
+if TYPE_CHECKING:
+    from ...verdict import Verdict
+    from ..service import Gateway, PendingCheck
+
+__all__ = ["refuse_long_prompt", "router", "verdict_to_json"]
+
+router = APIRouter()
+
+
+@router.post("/v1/check")
+async def check(body: CheckRequest, request: Request) -> Response:
+    """Check a question: the verdict, or with `stream` a server-sent event per step and then the verdict."""
+    gateway = gateway_of(request)
+    refuse_long_prompt(body.prompt, gateway)
+    key = bearer(request.scope)
+    model = gateway.backend.model(body.model, key)
+    pending = gateway.service.start(
+        body.prompt,
+        model,
+        body,
+        identity=["check", model.name, key],
+        seed=body.seed,
+        streamed=body.stream,
+    )
+    log_fields = request.scope[LOG_FIELDS]
+    log_fields |= {"stream": body.stream, "source": pending.source}
+    if body.stream:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        events = _events(gateway, pending, log_fields)
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    verdict = await gateway.service.verdict(pending)
+    log_fields |= {"flagged": verdict.flagged, "samples": verdict.samples}
+    return JSONResponse(verdict.to_dict() | {"source": pending.source})
+
+
+async def _events(
+    gateway: Gateway, pending: PendingCheck, log_fields: dict[str, Any]
+) -> AsyncIterator[bytes]:
+    yield event({**terms_to_json(pending.terms), "source": pending.source}, "terms")
+    sent, last, verdict = 0, None, None
+    try:
+        async for step in pending.run.follow():
+            if step.reason is not None:
+                # Before its curve: evaluating a distribution moves its later quantiles a little, and the verdict must
+                # equal that of a check without a stream.
+                verdict = await gateway.service.conclude(step, pending)
+            # The distribution behind a curve takes milliseconds, for which other requests should not wait.
+            yield event(await asyncio.to_thread(step_to_json, step, pending.terms, sent=sent), "step")
+            sent, last = len(step.samples), step
+    except SemtropyError as error:
+        gateway.service.count_failure(error)
+        yield event(error_body(as_problem(error)), "error")
+        return
+    assert last is not None
+    if verdict is None:  # cancelled before the last step
+        verdict = await gateway.service.conclude(last, pending)
+    log_fields |= {"flagged": verdict.flagged, "samples": verdict.samples}
+    yield event(verdict_to_json(verdict) | {"source": pending.source}, "verdict")
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    """A verdict with the sentences that the page shows."""
+    return verdict.to_dict() | {"sentence": verdict.headline(), "explanation": verdict.explain()}
+
+
+def refuse_long_prompt(prompt: str, gateway: Gateway) -> None:
+    """Raise 413 for a prompt above `max_prompt`."""
+    limit = gateway.settings.max_prompt
+    if len(prompt) > limit:
+        raise Problem(413, f"the prompt has {len(prompt)} characters: at most {limit} are allowed")

@@ -1,0 +1,145 @@
+"""`/v1/chat/completions`, `/v1/completions` and `/v1/models`: the backend's replies, with a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from ..backends.upstream import UpstreamBackend
+from ..errors import Problem
+from ..middleware import bearer
+from ..proxy import AnswerProxy
+from ..schemas import CheckOptions, read_completion_request
+from ..service import gateway_of
+from ..telemetry import LOG_FIELDS
+
+if TYPE_CHECKING:
+    from ..backends import BackendReply
+    from ..schemas import CompletionKind
+    from ..telemetry import Metrics
+
+__all__ = ["SCHEMAS", "router"]
+
+router = APIRouter()
+T = TypeVar("T")
+
+_MESSAGE = {"type": "object", "properties": {"role": {"type": "string"}, "content": {"type": "string"}}}
+_SHARED = {
+    "model": {"type": "string"},
+    "stream": {"type": "boolean"},
+    "temperature": {"type": "number", "minimum": 0, "maximum": 2},
+    "max_tokens": {"type": "integer", "minimum": 1},
+    "n": {"type": "integer", "minimum": 1},
+    "seed": {"type": "integer", "minimum": 0},
+    "semtropy": {"$ref": "#/components/schemas/CheckOptions"},
+}
+
+
+def _request_schema(name: str, field: dict[str, Any]) -> dict[str, Any]:
+    """The part of OpenAI's schema that the gateway reads; the upstream checks the rest."""
+    schema = {"type": "object", "required": ["model", name], "properties": {name: field, **_SHARED}}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+@router.post(
+    "/v1/chat/completions",
+    openapi_extra=_request_schema("messages", {"type": "array", "items": _MESSAGE, "minItems": 1}),
+)
+async def chat(request: Request) -> Response:
+    """A chat completion from the backend, with the verdict under `semtropy`."""
+    return await _complete(request, "chat")
+
+
+@router.post("/v1/completions", openapi_extra=_request_schema("prompt", {"type": "string", "minLength": 1}))
+async def completions(request: Request) -> Response:
+    """A completion from the backend, with the verdict under `semtropy`."""
+    return await _complete(request, "completions")
+
+
+@router.get("/v1/models")
+async def models(request: Request) -> Response:
+    """The upstream's models, or the model in this process."""
+    backend = gateway_of(request).backend
+    if not isinstance(backend, UpstreamBackend):
+        listed = {"id": backend.name, "object": "model", "created": 0, "owned_by": "semtropy"}
+        return JSONResponse({"object": "list", "data": [listed]})
+    reply = await backend.send("GET", "/models", bearer(request.scope), request.headers)
+    return StreamingResponse(_closing(reply), reply.status, reply.headers)
+
+
+async def _complete(request: Request, kind: CompletionKind) -> Response:
+    gateway = gateway_of(request)
+    asked = read_completion_request(
+        kind,
+        await request.body(),
+        key=bearer(request.scope),
+        header=request.headers.get("x-semtropy"),
+        max_prompt=gateway.settings.max_prompt,
+    )
+    mode = asked.options.mode or gateway.settings.mode
+    if mode != "off":  # options that cannot be met are refused before anything is sent
+        gateway.policy.judge(asked.options.judge)
+        gateway.policy.terms(asked.options)
+    start = time.perf_counter()
+    opening = gateway.backend.open(asked, request.headers)
+    reply = await (opening if asked.streaming else _while_connected(request, opening))
+    gateway.metrics.seconds.labels("first_byte").observe(time.perf_counter() - start)
+    reply.close = _timed_until(reply.close, gateway.metrics, start)
+    request.scope[LOG_FIELDS] |= {"mode": mode, "stream": asked.streaming}
+    if reply.status != 200 or mode == "off":
+        return StreamingResponse(_closing(reply), reply.status, reply.headers)
+    proxy = AnswerProxy(gateway, asked, reply, log_fields=request.scope[LOG_FIELDS])
+    streamed = "text/event-stream" in reply.headers.get("content-type", "")
+    if streamed and mode != "block":
+        return StreamingResponse(proxy.stream(), 200, reply.headers)
+    body, headers = await _while_connected(request, proxy.held_stream() if streamed else proxy.whole())
+    return Response(body, 200, {**reply.headers, **headers})
+
+
+def _timed_until(
+    close: Callable[[], Awaitable[object]], metrics: Metrics, start: float
+) -> Callable[[], Awaitable[object]]:
+    """`close` that also observes how long the upstream took for the whole answer."""
+
+    async def closing() -> None:
+        metrics.seconds.labels("upstream").observe(time.perf_counter() - start)
+        await close()
+
+    return closing
+
+
+async def _closing(reply: BackendReply) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in reply.chunks:
+            yield chunk
+    finally:
+        await reply.close()
+
+
+async def _while_connected(request: Request, work: Awaitable[T]) -> T:
+    """The result of `work`, which is cancelled when the client disconnects first."""
+    task = asyncio.ensure_future(work)
+    watching = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise Problem(499, "the client went away")
+        return task.result()
+    finally:
+        watching.cancel()
+        if not task.done():
+            task.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+# Schemas that the descriptions above refer to.
+SCHEMAS = {"CheckOptions": CheckOptions.model_json_schema(ref_template="#/components/schemas/{model}")}

@@ -1,0 +1,108 @@
+"""The page and what it asks for; liveness, readiness and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+
+from ... import __version__
+from ...check import VARIANCE
+from ...inquiry import conclude
+from ..backends.upstream import UpstreamBackend
+from ..errors import Problem
+from ..policy import terms_to_json
+from ..schemas import ReplayRequest  # noqa: TC001 (FastAPI reads the annotation)
+from ..service import gateway_of
+from ..steps import replay as replay_steps
+from ..steps import step_to_json
+from ..uploads import evaluate_upload
+from .check import refuse_long_prompt, verdict_to_json
+
+__all__ = ["PAGE", "router"]
+
+router = APIRouter()
+PAGE = Path(__file__).parent.parent / "page"
+# Nothing is loaded from another host, and no script in a model's answer can run.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_UPLOAD = {"requestBody": {"required": True, "content": _BYTES}}
+
+
+@router.get("/", include_in_schema=False)
+async def page() -> Response:
+    return FileResponse(PAGE / "index.html", headers=_SECURITY_HEADERS)
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """The process is up."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz")
+async def readyz(request: Request) -> Response:
+    """Everything that a check needs is loaded."""
+    gateway = gateway_of(request)
+    if gateway.ready:
+        return JSONResponse({"status": "ready"})
+    return JSONResponse({"status": gateway.load_error or "loading"}, 503)
+
+
+@router.get("/metrics")
+async def metrics(request: Request) -> Response:
+    """Counters for Prometheus."""
+    text = gateway_of(request).metrics.exposition()
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/api/about")
+async def about(request: Request) -> dict[str, Any]:
+    """The settings that the page shows."""
+    gateway = gateway_of(request)
+    settings = gateway.settings
+    return {
+        "version": __version__,
+        "model": gateway.backend.name,
+        "needs_model": isinstance(gateway.backend, UpstreamBackend) and settings.upstream_model is None,
+        "max_samples": settings.max_samples,
+        "max_prompt": settings.max_prompt,
+        "max_upload": settings.max_upload,
+        "threshold": settings.threshold,
+        "variance": VARIANCE if settings.variance is None else settings.variance,
+    }
+
+
+@router.post("/api/replay")
+async def replay(body: ReplayRequest, request: Request) -> Response:
+    """The same samples under other terms: the last step and the verdict."""
+    gateway = gateway_of(request)
+    refuse_long_prompt(body.prompt, gateway)
+    terms = gateway.policy.terms(body)
+    steps = await asyncio.to_thread(replay_steps, body.prompt, body.answer, body.samples, terms)
+    verdict = await asyncio.to_thread(conclude, steps[-1], terms)
+    last = await asyncio.to_thread(step_to_json, steps[-1], terms)
+    return JSONResponse({"terms": terms_to_json(terms), "step": last, "verdict": verdict_to_json(verdict)})
+
+
+@router.post("/api/study", openapi_extra=_UPLOAD)
+async def study(request: Request) -> Response:
+    """AUROC against budget for an uploaded recording."""
+    gateway = gateway_of(request)
+    if gateway.settings.max_upload == 0:
+        raise Problem(404, "uploads are turned off here")
+    if gateway.uploading.locked():
+        raise Problem(429, "another recording is being evaluated: try again in a moment", "rate_limit_error")
+    async with gateway.uploading:
+        return JSONResponse(await evaluate_upload(await request.body()))

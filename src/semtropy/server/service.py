@@ -1,0 +1,143 @@
+"""Running checks: identical ones are shared or served from the cache; all are counted and timed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from ..check import Checker
+from ..errors import SemtropyError
+from ..inquiry import Step, Terms, conclude
+from ..nouns import Sample
+from .errors import error_kind
+from .run_cache import CheckRun, RunCache
+from .telemetry import log, timed_estimator, timed_judge, timed_model
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from ..nouns import Model
+    from ..verdict import Verdict
+    from .backends.local import LocalBackend
+    from .backends.upstream import UpstreamBackend
+    from .policy import Policy
+    from .schemas import CheckOptions
+    from .settings import Settings
+    from .telemetry import Metrics
+
+__all__ = ["Gateway", "PendingCheck", "Service", "gateway_of"]
+
+_NOT_YET = Sample("", tokens=())
+"""Stands for an answer that is still on its way while its check draws samples; `conclude` puts in the real one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCheck:
+    """A check that was started or joined: its run, its terms, and its source (new, shared or cached)."""
+
+    run: CheckRun
+    terms: Terms
+    source: str
+
+
+class Service:
+    """Starts checks, shares and caches them, and turns their last step into a verdict."""
+
+    def __init__(self, settings: Settings, policy: Policy, metrics: Metrics) -> None:
+        self.settings, self.policy, self.metrics = settings, policy, metrics
+        self.runs = RunCache(size=settings.cache_size, seconds=settings.cache_seconds)
+        self._salt = secrets.token_bytes(16)
+
+    def start(
+        self,
+        question: str,
+        model: Model,
+        options: CheckOptions,
+        *,
+        identity: Any,
+        seed: int | None = None,
+        streamed: bool = False,
+        answered: bool = False,
+    ) -> PendingCheck:
+        """Start a check, or join an identical one.
+
+        identity   everything that distinguishes this request from others; part of the cache key
+        streamed   the caller follows the steps: shared while it runs, but not cached, as steps keep large distributions
+        answered   the client gets its answer elsewhere: only samples are drawn
+        """
+        terms = self.policy.terms(options)
+        terms = replace(terms, estimator=timed_estimator(terms.estimator, self.metrics))
+        judge = timed_judge(self.policy.judge(options.judge), self.metrics)
+        checker = Checker(timed_model(model, self.metrics), judge, terms)
+
+        async def steps() -> AsyncIterator[Step]:
+            last: Step | None = None
+            async for step in checker.astream(question, answer=_NOT_YET if answered else None, rng=seed):
+                last = step
+                yield step
+            if last is not None:
+                self.metrics.run_finished(last)
+
+        chosen = options.model_dump(exclude={"mode", "place", "cache"}, mode="json")
+        content = json.dumps([question, identity, chosen, seed, streamed, answered], sort_keys=True)
+        # The identity holds the client's key: only this digest, salted anew by each process, outlives the request.
+        digest = hashlib.blake2b(content.encode(), key=self._salt).digest()
+        name = digest if options.cache else secrets.token_bytes(16)
+        run, source = self.runs.get(name, steps, keep=options.cache and not streamed)
+        self.metrics.runs.labels(source).inc()
+        return PendingCheck(run, terms, source)
+
+    async def verdict(self, check: PendingCheck, answer: str | None = None) -> Verdict:
+        """Wait for the verdict. `answer` is the text the client got, where the check did not draw it."""
+        try:
+            step = await check.run.last()
+        except Exception as error:
+            self.count_failure(error)
+            raise
+        return await self.conclude(step, check, answer)
+
+    async def conclude(self, step: Step, check: PendingCheck, answer: str | None = None) -> Verdict:
+        """The verdict of a run's last step; counted."""
+        run = check.run
+        if run.verdict is None:  # its interval takes a while: computed once per run, outside the event loop
+            with self.metrics.timed("concluding"):
+                found = await asyncio.to_thread(conclude, step, check.terms)
+            if run.keep:
+                run.store_verdict(found)
+        else:
+            found = run.verdict
+        verdict = found if answer is None else replace(found, answer=answer)
+        self.metrics.checks.labels("flagged" if verdict.flagged else "steady").inc()
+        return verdict
+
+    def count_failure(self, error: Exception) -> None:
+        """Count a failed check; an unexpected error is logged too."""
+        self.metrics.checks.labels("error").inc()
+        self.metrics.errors.labels(error_kind(error)).inc()
+        if not isinstance(error, SemtropyError):
+            log.error("check failed", exc_info=error)
+
+
+@dataclass(slots=True)
+class Gateway:
+    """The parts of one running application, and whether it is ready; `load_error` says why it cannot be."""
+
+    settings: Settings
+    backend: LocalBackend | UpstreamBackend
+    policy: Policy
+    service: Service
+    metrics: Metrics
+    ready: bool = False
+    load_error: str | None = None
+    uploading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+def gateway_of(request: Request) -> Gateway:
+    """The gateway that a request came to."""
+    held: Any = request.app.state
+    return cast("Gateway", held.gateway)

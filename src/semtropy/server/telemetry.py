@@ -1,0 +1,242 @@
+"""Logs as JSON lines, counters for Prometheus, and wrappers that time the parts of a check.
+
+Prompts, answers and keys are never passed to a logger. With several workers the counters are summed over processes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+
+if TYPE_CHECKING:
+    from ..inquiry import Step
+    from ..nouns import Belief, Beliefs, Estimator, Evidence, Floats, Judge, Model, Sample
+
+__all__ = [
+    "FIXED_SAMPLES",
+    "LOG_FIELDS",
+    "PARTS",
+    "JSONFormatter",
+    "Metrics",
+    "log",
+    "logging_config",
+    "timed_estimator",
+    "timed_judge",
+    "timed_model",
+]
+
+log = logging.getLogger("semtropy.server")
+
+LOG_FIELDS = "semtropy.log_fields"
+"""Key in the ASGI scope of the dict of fields for the request's log line; routes add to it."""
+
+FIXED_SAMPLES = 10
+"""The fixed number of samples with which adaptive checks are compared in `semtropy_samples_saved`."""
+
+PARTS = ("first_byte", "upstream", "sampling", "judging", "estimating", "concluding", "check")
+"""Labels of `semtropy_seconds`: the upstream's first byte and whole answer, parts of a round, verdict, check."""
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """Counters, gauges and histograms of one application, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "semtropy_requests",
+            "Requests answered, by route and status",
+            ["route", "status"],
+            registry=registry,
+        )
+        self.checks = Counter(
+            "semtropy_checks", "Checks finished: steady, flagged or error", ["outcome"], registry=registry
+        )
+        self.runs = Counter(
+            "semtropy_runs",
+            "Source of each check: new, shared or cached",
+            ["source"],
+            registry=registry,
+        )
+        self.samples = Counter("semtropy_samples", "Samples drawn", registry=registry)
+        self.saved = Counter(
+            "semtropy_samples_saved",
+            "Samples a fixed ten would have drawn beyond those drawn",
+            registry=registry,
+        )
+        self.pairs = Counter("semtropy_judge_pairs", "Pairs of answers judged", registry=registry)
+        self.blocked = Counter("semtropy_blocked", "Answers replaced by the refusal", registry=registry)
+        self.errors = Counter("semtropy_errors", "Errors, by kind", ["kind"], registry=registry)
+        self.seconds = Histogram(
+            "semtropy_seconds",
+            f"Latency of each part: {', '.join(PARTS)}",
+            ["part"],
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self.busy = Gauge(
+            "semtropy_requests_in_progress",
+            "Requests under way",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self.waiting = Gauge(
+            "semtropy_requests_waiting",
+            "Requests in the queue",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        for source in ("new", "shared", "cached"):
+            self.runs.labels(source)
+        for outcome in ("steady", "flagged", "error"):
+            self.checks.labels(outcome)
+        for part in PARTS:
+            self.seconds.labels(part)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Observe how long the block takes, also when it raises."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds.labels(part).observe(time.perf_counter() - start)
+
+    def run_finished(self, step: Step) -> None:
+        """Count a run that has finished."""
+        self.samples.inc(step.spent.samples)
+        self.saved.inc(max(0, FIXED_SAMPLES - step.spent.samples))
+        self.pairs.inc(step.spent.judge_calls)
+        self.seconds.labels("check").observe(step.spent.seconds)
+
+    def exposition(self) -> bytes:
+        """The metrics in Prometheus' text format."""
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest(self.registry)
+        _drop_dead_workers(Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
+        together = CollectorRegistry()
+        multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return generate_latest(together)
+
+
+def _drop_dead_workers(folder: Path) -> None:
+    """Remove the gauges of workers that have died; their counters stay in the sums."""
+    for file in folder.glob("gauge_live*_*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        if not _is_running(pid):
+            multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class JSONFormatter(logging.Formatter):
+    """Formats a record as one line of JSON.
+
+    Of an exception it keeps class and place but not the message, which may quote a prompt.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            kind, _, trace = record.exc_info
+            line["error"] = kind.__name__
+            line["at"] = [f"{at.filename}:{at.lineno}" for at in traceback.extract_tb(trace)[-8:]]
+        return json.dumps(line)
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """For `logging.config.dictConfig`: everything to standard error as JSON lines, uvicorn's messages included."""
+    handled = {"handlers": ["lines"], "level": level.upper(), "propagate": False}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": JSONFormatter}},
+        "handlers": {
+            "lines": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}
+        },
+        "loggers": {
+            "semtropy": handled,
+            "uvicorn": handled,
+            # httpx logs every URL it requests, query strings included.
+            "httpx": {**handled, "level": "WARNING"},
+        },
+    }
+
+
+class _TimedModel:
+    def __init__(self, model: Any, metrics: Metrics) -> None:
+        self.name, self._model, self._metrics = model.name, model, metrics
+
+    def sample(self, prompt: str, n: int, **options: Any) -> list[Sample]:
+        with self._metrics.timed("sampling"):
+            samples: list[Sample] = self._model.sample(prompt, n, **options)
+            return samples
+
+
+class _TimedAsyncModel(_TimedModel):
+    async def asample(self, prompt: str, n: int, **options: Any) -> list[Sample]:
+        with self._metrics.timed("sampling"):
+            samples: list[Sample] = await self._model.asample(prompt, n, **options)
+            return samples
+
+
+class _TimedJudge:
+    def __init__(self, judge: Judge, metrics: Metrics) -> None:
+        self._judge, self._metrics = judge, metrics
+
+    def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
+        with self._metrics.timed("judging"):
+            return self._judge.entails(batch)
+
+
+class _TimedEstimator:
+    def __init__(self, estimator: Estimator, metrics: Metrics) -> None:
+        self.name, self._estimator, self._metrics = estimator.name, estimator, metrics
+        self.has_variance = estimator.has_variance
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        with self._metrics.timed("estimating"):
+            return self._estimator(evidence)
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        with self._metrics.timed("estimating"):
+            return self._estimator.batch(evidences)
+
+
+def timed_model(model: Model, metrics: Metrics) -> Model:
+    """The model with its draws timed; it has `asample` exactly where the model has."""
+    return (_TimedAsyncModel if hasattr(model, "asample") else _TimedModel)(model, metrics)
+
+
+def timed_judge(judge: Judge, metrics: Metrics) -> Judge:
+    """The judge with its calls timed."""
+    return _TimedJudge(judge, metrics)
+
+
+def timed_estimator(estimator: Estimator, metrics: Metrics) -> Estimator:
+    """The estimator with its calls timed."""
+    return _TimedEstimator(estimator, metrics)
