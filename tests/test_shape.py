@@ -43,7 +43,7 @@ PLATFORM_CALLS = {
     "time.clock_gettime", "time.pthread_getcpuclockid",
 }  # fmt: skip
 # Places that are not portable yet; the list ends empty.
-NOT_PORTABLE = {"cli/evaluate.py: os.sched_getaffinity", "server/metrics.py: os.kill"}
+NOT_PORTABLE = {"cli/evaluate.py: os.sched_getaffinity"}
 PLATFORM_PATHS = re.compile(r"^/(proc|dev|sys|run)/(?!null$)")
 GUARD = re.compile(r"hasattr\(|os\.name|sys\.platform|platform\.system|getattr\(|WINDOWS|POSIX")
 RESCUES = {

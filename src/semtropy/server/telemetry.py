@@ -139,12 +139,13 @@ def _drop_dead_workers(folder: Path) -> None:
 
 
 def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    if os.name == "posix":  # elsewhere the same call would end the process
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
     return True
 
 
