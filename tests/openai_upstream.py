@@ -80,7 +80,8 @@ class Upstream:
         rng = random.Random(1000 * body.get("seed", number) + index)
         (text,) = rng.choices(list(spread), weights)
         said = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
-        entries = [(text, math.log(spread[text])), ("<|end|>", 0.0)]
+        # Not quite certain of the end: a log-probability of exactly 0 is taken as unknown.
+        entries = [(text, math.log(spread[text])), ("<|end|>", -1e-4)]
         content = [{"token": t, "logprob": p, "bytes": list(t.encode())} for t, p in entries]
         logprobs = {"content": content} if body.get("logprobs") else None
         return {"index": index, **said, "finish_reason": "stop", "logprobs": logprobs}
