@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,9 +22,10 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from semtropy.estimators.histogram import plug_in
+from semtropy.scorers import NAMES as SCORERS
 from semtropy.study.evaluate import Split, estimate_recordings
 from semtropy.study.evaluate.metrics import auroc, half_width, round_scores
-from semtropy.study.evaluate.prepare import CONSTANT
+from semtropy.study.evaluate.parallel import available_cores
 from semtropy.study.evaluate.resample import ResamplingPlan
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def figures(
             drawn = means[min(place, len(means) - 1)]
             areas = auroc(drawn, wrong)
             order = float(np.mean([_rank_correlation(row, truth) for row in drawn]))
-            distance = None if method in CONSTANT else float(np.sqrt(np.mean((drawn - truth) ** 2)))
+            distance = None if method in SCORERS else float(np.sqrt(np.mean((drawn - truth) ** 2)))
             area, width = _known(areas.mean()), float(half_width(areas))
             found.append(Figure(name, method, budget, area, width, order, distance))
     return found
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables; `--json` keeps the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recorded")
     parser.add_argument("recordings", nargs="+", type=Path)
-    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--processes", type=int, default=available_cores())
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--draws", type=int, default=5, help="how many times samples are drawn")
     parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS))

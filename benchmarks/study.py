@@ -21,11 +21,12 @@ import numpy as np
 
 from semtropy.estimators import PaperPrior, load_estimator
 from semtropy.recording import Header, Row, read_recording, write_recording
-from semtropy.study.evaluate import ESTIMATORS, evaluate
+from semtropy.study.evaluate import METHODS, evaluate
+from semtropy.study.evaluate.parallel import available_cores
 from semtropy.study.evaluate.questions import StudyQuestion, sorted_by_id
 from semtropy.study.evaluate.resample import ResamplingPlan, draw_order
 
-PROCESSES = min(2, len(os.sched_getaffinity(0)))
+PROCESSES = min(2, available_cores())
 QUESTIONS, SAMPLES, TRAIN = 1000, 100, 200
 # The paper's estimates of one recording: 800 questions x 10 budgets x 5 draws, and as many again along the
 # growing samples of its adaptive curves; then how many of them are timed.
@@ -126,7 +127,7 @@ def peak_gigabytes() -> float:
 
 def main() -> None:
     """Print the costs as a small table."""
-    everything = list(ESTIMATORS)
+    everything = list(METHODS)
     without = [name for name in everything if name != "bayes"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -20,7 +20,7 @@ from semtropy.cli.evaluate import parse_budgets
 from semtropy.errors import InputError, RecordingError
 from semtropy.estimators import NAMES
 from semtropy.recording import Header, Recording, Row, write_recording
-from semtropy.study.evaluate import ESTIMATORS, Split, evaluate
+from semtropy.study.evaluate import METHODS, Split, evaluate
 from semtropy.study.evaluate.questions import StudyQuestion, natural_key, sorted_by_id
 from semtropy.study.evaluate.resample import ResamplingPlan, draw_order, estimate_draws
 
@@ -171,7 +171,7 @@ def test_contract_of_the_json() -> None:
     told = json.loads(evaluate([made()], train=20, budgets=[1, 2, 10]).to_json())
     assert {"rows", "adaptive", "saving"} <= set(told)
     assert {"model", "dataset", "estimator", "budget", "auroc", "half_width"} <= set(told["rows"][0])
-    wanted = set(ESTIMATORS)
+    wanted = set(METHODS)
     assert {cell["estimator"] for cell in told["rows"]} == wanted
     assert {cell["budget"] for cell in told["rows"]} == {1, 2, 10}
     for cell in told["rows"]:

@@ -9,7 +9,7 @@ from tools.make_recording import GENERATE, LARGEST, TARGET
 
 from semtropy.cli import main
 from semtropy.recording import Recording, read_recording
-from semtropy.study.evaluate import ESTIMATORS, evaluate
+from semtropy.study.evaluate import METHODS, evaluate
 from semtropy.study.example import example_recording
 
 
@@ -52,5 +52,5 @@ def test_every_estimator_runs_on_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([*command, "--processes", "1", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert "dropped" not in said.err
-    for name in ESTIMATORS:
+    for name in METHODS:
         assert name in said.out

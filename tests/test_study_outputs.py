@@ -16,19 +16,12 @@ from semtropy.errors import MissingExtra
 from semtropy.study.evaluate.adaptive import RULES, curve, grid, saving, stops, sweep
 from semtropy.study.evaluate.measure import MeasureOptions, measure
 from semtropy.study.evaluate.metrics import auroc
-from semtropy.study.evaluate.prepare import ESTIMATORS, Fold, PreparedRecording
+from semtropy.study.evaluate.prepare import METHODS, Fold, PreparedRecording
 from semtropy.study.evaluate.questions import StudyQuestion
 from semtropy.study.evaluate.report import write_study
 from semtropy.study.evaluate.report.figures import STYLES, draw_recording, figure_bytes
-from semtropy.study.evaluate.report.tables import (
-    ReportTable,
-    TableEntry,
-    auroc_table,
-    study_tables,
-    to_html,
-    to_latex,
-    to_markdown,
-)
+from semtropy.study.evaluate.report.formats import to_html, to_latex, to_markdown
+from semtropy.study.evaluate.report.tables import ReportTable, TableEntry, auroc_table, study_tables
 from semtropy.study.evaluate.resample import ResamplingPlan, Scores
 from semtropy.study.evaluate.results import Cell, EvaluatedRecording, Results
 
@@ -56,7 +49,7 @@ def beliefs() -> tuple[np.ndarray, dict[str, Scores]]:
 @pytest.fixture(scope="module")
 def results(beliefs: tuple[np.ndarray, dict[str, Scores]]) -> Results:
     wrong, scores = beliefs
-    questions = tuple(StudyQuestion(str(at), bool(bad), None, 1, None, None) for at, bad in enumerate(wrong))  # type: ignore[arg-type]
+    questions = tuple(StudyQuestion(str(at), bool(bad), None, {}) for at, bad in enumerate(wrong))  # type: ignore[arg-type]
     prepared = PreparedRecording(
         "model/1 & co", "d", 5, (Fold(questions, {}, 0.5),), ("bayes", "histogram", "length"), ("a note",)
     )
@@ -207,7 +200,7 @@ def test_figure_shows_every_method(results: Results) -> None:
 
 
 def test_every_estimator_has_its_own_style() -> None:
-    assert set(STYLES) == set(ESTIMATORS)
+    assert set(STYLES) == set(METHODS)
     assert len({colour for colour, _ in STYLES.values()}) == len(STYLES)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,12 +67,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, write what was asked for, print the main tables."""
     from ..study.evaluate import evaluate
+    from ..study.evaluate.parallel import available_cores
     from ..study.evaluate.report import summary, write_study
 
     if arguments.out is not None:
         from ..study.evaluate.report.figures import blank_figure
 
-        blank_figure()  # a missing matplotlib is told before the work, not after
+        blank_figure()  # fails now, not after the work, where matplotlib is missing
     results = evaluate(
         arguments.recordings,
         estimators=None if arguments.estimators is None else _names(arguments.estimators),
@@ -86,8 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         alphas=_alphas(arguments.alphas),
         against=arguments.against,
         bootstrap=arguments.bootstrap,
-        processes=arguments.processes or len(os.sched_getaffinity(0)),
-        tell=_tell if sys.stderr.isatty() else None,
+        processes=arguments.processes or available_cores(),
+        progress=_show_progress if sys.stderr.isatty() else None,
     )
     for note in results.notes:
         print(f"semtropy: {note}", file=sys.stderr)
@@ -100,8 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(step: str, done: int, total: int) -> None:
-    """One line of a terminal, overwritten as the work goes on."""
+def _show_progress(step: str, done: int, total: int) -> None:
+    """One line of the terminal, overwritten by the next."""
     print(
         f"\r\x1b[K{step}: {done} of {total}",
         end="" if done < total else "\r\x1b[K",

@@ -15,7 +15,7 @@ from .prior import Prior
 if TYPE_CHECKING:
     from ..nouns import Estimator
 
-__all__ = ["NAMES", "PaperPrior", "Prior", "load_estimator"]
+__all__ = ["NAMES", "PaperPrior", "Prior", "load_estimator", "required_column"]
 
 _REGISTRY = {
     "bayes": ("bayes", "Bayes"),
@@ -47,6 +47,17 @@ def load_estimator(name: str, **options: Any) -> Estimator:
     module, attribute = _REGISTRY[name]
     made: Estimator = getattr(import_module(f".{module}", __name__), attribute)(**options)
     return made
+
+
+def required_column(name: str) -> str | None:
+    """The column of a recording that an estimator needs besides meanings, or None.
+
+    >>> required_column("rescaled"), required_column("histogram")
+    ('samples[].logprob', None)
+    """
+    module, attribute = _REGISTRY[name]
+    column: str | None = getattr(getattr(import_module(f".{module}", __name__), attribute), "column", None)
+    return column
 
 
 def _check_prior(name: str, prior: object) -> None:

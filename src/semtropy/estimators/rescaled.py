@@ -16,7 +16,10 @@ LEAST_WEIGHT = 1e-4  # the released code clips below this, so that a rare sequen
 
 
 class Rescaled:
-    """Plug-in entropy of each meaning's probability, one a distinct string.
+    """Plug-in entropy of the summed probability of each meaning's distinct strings.
+
+    Evidence in which no sample has a log-probability is refused; with `clip_missing` every such sample gets the least
+    weight instead, as very improbable sequences do.
 
     >>> round(Rescaled()(Evidence(counts=(1, 1), floors=(0.3, 0.1))).mean, 6)
     0.562335
@@ -24,6 +27,10 @@ class Rescaled:
 
     name = "rescaled"
     has_variance = False
+    column = "samples[].logprob"
+
+    def __init__(self, *, clip_missing: bool = False) -> None:
+        self._clip_missing = clip_missing
 
     def __call__(self, evidence: Evidence) -> Belief:
         return Belief(plug_in(np.maximum(self._weights(evidence), LEAST_WEIGHT).tolist()))
@@ -32,7 +39,7 @@ class Rescaled:
         return Beliefs(np.array([self(e).mean for e in evidences], dtype=float), None)
 
     def _weights(self, evidence: Evidence) -> tuple[float, ...]:
-        if any(evidence.no_logprob) and not any(evidence.string_floors):
+        if any(evidence.no_logprob) and not any(evidence.string_floors) and not self._clip_missing:
             raise InputError(
                 f"{self.name} needs log-probabilities, and no sample has one: use histogram or bayes"
             )
@@ -44,6 +51,7 @@ class RescaledLength:
 
     name = "rescaled-length"
     has_variance = False
+    column = "samples[].token_logprobs"
 
     def __call__(self, evidence: Evidence) -> Belief:
         if evidence.length_weights is None:

@@ -1,4 +1,4 @@
-"""Fit a calibration on a graded recording: which curve, by cross-validation, and which threshold."""
+"""Fits a calibration on a graded recording: a curve chosen by cross-validation, and a threshold for a target error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Fit = Callable[["Floats", "Bools", int], Logistic | Isotonic]
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Answers with about the same probability: how many, the mean probability, and how many of them are wrong."""
+    """Answers with similar probabilities: how many, their mean probability, and the share that is wrong."""
 
     answers: int
     probability: float
@@ -38,9 +38,14 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, slots=True)
 class FittedCalibration:
-    """A calibration with the evidence for it, all of it from questions held out of the fit.
+    """A calibration with its diagnostics, all computed on questions held out of the fit.
 
-    `kept` is the share of answers that pass the threshold and `error` how many of those are wrong.
+    calibration  the curve and the threshold
+    losses       the log loss of each kind of curve
+    ece          the expected calibration error
+    bins         the points of the reliability figure
+    kept         the share of answers up to the threshold; None without a threshold
+    error        the share of those that is wrong; None without a threshold
     """
 
     calibration: Calibration
@@ -49,6 +54,25 @@ class FittedCalibration:
     bins: tuple[ReliabilityBin, ...]
     kept: float | None
     error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelledScores:
+    """Entropies of every budget and draw with the labels and folds of their questions, flattened."""
+
+    scores: Floats
+    wrong: Bools
+    fold: np.ndarray[Any, np.dtype[np.intp]]
+    questions: int
+
+    def held_out(self, fit: Fit) -> Floats:
+        """The probability of each score by a curve fitted on the other folds."""
+        probabilities = np.empty(len(self.scores))
+        for each in np.unique(self.fold):
+            test = self.fold == each
+            curve = fit(self.scores[~test], self.wrong[~test], self.questions)
+            probabilities[test] = curve(self.scores[test])
+        return probabilities
 
 
 def fit_calibration(
@@ -62,56 +86,64 @@ def fit_calibration(
     folds: int = 5,
     options: dict[str, Any] | None = None,
 ) -> FittedCalibration:
-    """Fit P(hallucination | belief) on the graded questions of a recording.
+    """Fit P(hallucination | mean entropy) on the graded questions of a recording.
 
-    Beliefs are those after each of `budgets` samples, because a check that stops when it is sure may stop at any
-    of them. A question's beliefs are all in one fold. `options` (such as `prior`) go to the estimator and must be
-    those it is used with later.
+    Entropies are estimated after each number of samples in `budgets`, because a check may stop at any of them. All
+    entropies of one question are in the same fold. `options` (such as `prior`) go to the estimator and must be those
+    it is used with later.
     """
+    if not 0 < target_error < 1:
+        raise InputError(f"the target error is {target_error}: a share of answers between 0 and 1")
     recording = source if isinstance(source, Recording) else read_recording(source)
-    asked = [
-        question for question in map(StudyQuestion.of, sorted_by_id(recording)) if question.wrong is not None
-    ]
-    labels = np.array([bool(question.wrong) for question in asked])
+    questions = [each for each in map(StudyQuestion.of, sorted_by_id(recording)) if each.wrong is not None]
+    labels = np.array([bool(question.wrong) for question in questions])
     if labels.sum() < folds or (~labels).sum() < folds:
         raise InputError(
             f"{len(labels)} graded questions, {int(labels.sum())} of them wrong: "
             f"a calibration needs at least {folds} wrong and {folds} right ones"
         )
-    if not 0 < target_error < 1:
-        raise InputError(f"the target error is {target_error}: a share of answers between 0 and 1")
-    plan = ResamplingPlan(budget=max(budgets), draws=seeds, seed=seed)
+    steps = tuple(sorted(set(budgets)))
+    plan = ResamplingPlan(budget=steps[-1], draws=seeds, seed=seed, steps=steps)
     loaded = load_estimator(estimator, **(options or {}))
-    beliefs = estimate_draws(asked, {estimator: loaded}, plan)[estimator].mean[
-        [n - 1 for n in sorted(set(budgets))]
-    ]
-    scores = round_scores(beliefs).reshape(-1)
-    wrong = np.broadcast_to(labels, beliefs.shape).reshape(-1)
-    fold = np.broadcast_to(_stratified(labels, folds), beliefs.shape).reshape(-1)
-    held_out = {kind: _held_out(fit, scores, wrong, fold, len(labels)) for kind, fit in FITS.items()}
-    losses = {kind: log_loss(probabilities, wrong) for kind, probabilities in held_out.items()}
+    entropies = round_scores(estimate_draws(questions, {estimator: loaded}, plan)[estimator].mean)
+    data = _LabelledScores(
+        entropies.reshape(-1),
+        np.broadcast_to(labels, entropies.shape).reshape(-1),
+        np.broadcast_to(_stratified_folds(labels, folds), entropies.shape).reshape(-1),
+        len(labels),
+    )
+    return _choose_curve(data, estimator, target_error, _provenance(recording, labels, steps))
+
+
+def _choose_curve(
+    data: _LabelledScores, estimator: str, target_error: float, about: dict[str, Any]
+) -> FittedCalibration:
+    """Fit the kind of curve with the lowest held-out log loss, and the threshold for the target error."""
+    held_out = {kind: data.held_out(fit) for kind, fit in FITS.items()}
+    losses = {kind: log_loss(probabilities, data.wrong) for kind, probabilities in held_out.items()}
     kind = min(losses, key=losses.__getitem__)
-    threshold = threshold_for(held_out[kind], wrong, target_error)
+    probabilities = held_out[kind]
+    threshold = threshold_for(probabilities, data.wrong, target_error)
     calibration = Calibration(
-        FITS[kind](scores, wrong, len(labels)),
+        FITS[kind](data.scores, data.wrong, data.questions),
         estimator=estimator,
         threshold=threshold,
         target_error=target_error,
-        about=MappingProxyType(_about(recording, labels, budgets)),
+        about=MappingProxyType(about),
     )
-    passing = None if threshold is None else held_out[kind] <= threshold
+    passing = None if threshold is None else probabilities <= threshold
     return FittedCalibration(
         calibration=calibration,
         losses=losses,
-        ece=float(calibration_error(held_out[kind], wrong)),
-        bins=_bins(held_out[kind], wrong),
+        ece=float(calibration_error(probabilities, data.wrong)),
+        bins=_reliability_bins(probabilities, data.wrong),
         kept=None if passing is None else float(passing.mean()),
-        error=None if passing is None else float(wrong[passing].mean()),
+        error=None if passing is None else float(data.wrong[passing].mean()),
     )
 
 
 def threshold_for(probabilities: Floats, wrong: Bools, target: float) -> float | None:
-    """The largest probability such that of the answers up to it at most `target` are wrong; None if there is none.
+    """The largest threshold at which at most `target` of the answers up to it are wrong; None if there is none.
 
     >>> threshold_for(np.array([0.1, 0.2, 0.3, 0.4]), np.array([False, False, True, True]), 0.34)
     0.3
@@ -119,8 +151,8 @@ def threshold_for(probabilities: Floats, wrong: Bools, target: float) -> float |
     order = np.argsort(probabilities, kind="stable")
     ranked = probabilities[order]
     errors = np.cumsum(wrong[order]) / np.arange(1, len(ranked) + 1)
-    whole_ties = np.append(np.diff(ranked) > 0, True)
-    good = np.flatnonzero(whole_ties & (errors <= target))
+    last_of_tie = np.append(np.diff(ranked) > 0, True)
+    good = np.flatnonzero(last_of_tie & (errors <= target))
     return float(ranked[good[-1]]) if len(good) else None
 
 
@@ -130,7 +162,7 @@ def _logistic(scores: Floats, wrong: Bools, questions: int) -> Logistic:
 
 
 def _isotonic(scores: Floats, wrong: Bools, questions: int) -> Isotonic:
-    """Only the ends of each flat piece are kept, and no probability is surer than the questions are many."""
+    """Keeps only the ends of flat pieces, and clips probabilities to 1 / (questions + 2) away from 0 and 1."""
     knots, values = isotonic(scores, wrong)
     ends = np.ones(len(knots), dtype=bool)
     ends[1:-1] = (values[1:-1] != values[:-2]) | (values[1:-1] != values[2:])
@@ -141,26 +173,18 @@ def _isotonic(scores: Floats, wrong: Bools, questions: int) -> Isotonic:
 FITS: dict[str, Fit] = {"logistic": _logistic, "isotonic": _isotonic}
 
 
-def _stratified(labels: Bools, folds: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Folds with the same share of wrong answers."""
+def _stratified_folds(labels: Bools, folds: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The fold of each question, with the same share of wrong answers in all."""
     fold = np.empty(len(labels), dtype=np.intp)
-    for kind in (True, False):
-        places = np.flatnonzero(labels == kind)
+    for label in (True, False):
+        places = np.flatnonzero(labels == label)
         fold[places] = np.arange(len(places)) % folds
     return fold
 
 
-def _held_out(fit: Fit, scores: Floats, wrong: Bools, fold: np.ndarray[Any, Any], questions: int) -> Floats:
-    probabilities = np.empty(len(scores))
-    for each in np.unique(fold):
-        test = fold == each
-        probabilities[test] = fit(scores[~test], wrong[~test], questions)(scores[test])
-    return probabilities
-
-
-def _bins(probabilities: Floats, wrong: Bools, many: int = 10) -> tuple[ReliabilityBin, ...]:
-    cell = np.minimum((probabilities * many).astype(int), many - 1)
-    groups = [cell == each for each in range(many)]
+def _reliability_bins(probabilities: Floats, wrong: Bools, bins: int = 10) -> tuple[ReliabilityBin, ...]:
+    cell = np.minimum((probabilities * bins).astype(int), bins - 1)
+    groups = [cell == each for each in range(bins)]
     return tuple(
         ReliabilityBin(int(group.sum()), float(probabilities[group].mean()), float(wrong[group].mean()))
         for group in groups
@@ -168,11 +192,11 @@ def _bins(probabilities: Floats, wrong: Bools, many: int = 10) -> tuple[Reliabil
     )
 
 
-def _about(recording: Recording, labels: Bools, budgets: Sequence[int]) -> dict[str, Any]:
+def _provenance(recording: Recording, labels: Bools, budgets: Sequence[int]) -> dict[str, Any]:
     return {
         "model": recording.header.model,
         "dataset": recording.header.dataset,
         "questions": len(labels),
         "wrong": int(labels.sum()),
-        "budgets": sorted(set(budgets)),
+        "budgets": list(budgets),
     }

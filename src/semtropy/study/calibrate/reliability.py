@@ -1,4 +1,4 @@
-"""The reliability figure of a calibration: what was promised against what happened, on held-out questions."""
+"""The reliability figure of a calibration: observed frequency against predicted probability, held out."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["draw_reliability"]
 
 
 def draw_reliability(fitted: FittedCalibration) -> Figure:
-    """Points on the diagonal are probabilities that can be taken at their word; their area is how many answers."""
+    """Draw the reliability diagram; points on the diagonal are calibrated, their area is the share of answers."""
     figure, axes = blank_figure(4.0, 3.8)
     share = np.array([each.answers for each in fitted.bins]) / sum(each.answers for each in fitted.bins)
-    promised = [each.probability for each in fitted.bins]
-    happened = [each.frequency for each in fitted.bins]
+    predicted = [each.probability for each in fitted.bins]
+    observed = [each.frequency for each in fitted.bins]
     axes.plot([0, 1], [0, 1], color="#7F7F7F", linewidth=1.0, dashes=(4, 2), label="perfect")
-    axes.plot(promised, happened, color="#0072B2", linewidth=1.2)
-    axes.scatter(promised, happened, s=15 + 300 * share, color="#0072B2", zorder=3, label="held-out answers")
+    axes.plot(predicted, observed, color="#0072B2", linewidth=1.2)
+    axes.scatter(predicted, observed, s=15 + 300 * share, color="#0072B2", zorder=3, label="held-out answers")
     if fitted.calibration.threshold is not None:
         axes.axvline(
             fitted.calibration.threshold, color="#D55E00", linewidth=1.2, label="flagged to the right"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from .prepare import ESTIMATORS, Split
+from .prepare import METHODS
 from .report import summary, write_study
 from .resample import ResamplingPlan
 from .results import Results
 from .run import estimate_recordings, evaluate
+from .split import Split
 
 __all__ = [
-    "ESTIMATORS",
+    "METHODS",
     "ResamplingPlan",
     "Results",
     "Split",

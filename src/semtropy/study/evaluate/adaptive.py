@@ -1,7 +1,7 @@
-"""Adaptive budgets: sample each question until its belief is firm, and sweep over how firm.
+"""Adaptive budgets: stop sampling a question at the first n where a statistic of its belief is at most t.
 
-A rule is any statistic of the belief, (budgets, questions) arrays in and out, that says "stop at the first
-n where it is at most t". Sweeping t gives a curve of AUROC against the mean number of samples.
+Sweeping t gives a curve of AUROC against the mean number of samples. A rule is a statistic of the belief: arrays of
+shape (budgets, questions) in and out.
 """
 
 from __future__ import annotations
@@ -24,22 +24,20 @@ __all__ = ["RULES", "Statistic", "curve", "grid", "saving", "stops", "sweep"]
 
 GRID_POINTS = 2000
 
-# (mean, variance, entropy threshold) -> the statistic; the threshold is each question's, learnt from
-# training.
+# (mean, variance, entropy threshold) -> statistic; the threshold of a question comes from its training fold.
 Statistic = Callable[["Floats", "Floats", "Floats"], "Floats"]
 
 
 def variance_statistic(mean: Floats, variance: Floats, threshold: Floats) -> Floats:
-    """The paper's rule, `VarianceBelow`: the variance itself."""
+    """The statistic of the paper's rule, `VarianceBelow`: the variance."""
     return variance
 
 
 def decided_statistic(mean: Floats, variance: Floats, threshold: Floats) -> Floats:
-    """`Decided`: the doubt left about the side of the threshold, min(p, 1 - p) with p = P(entropy >
-    threshold).
+    """The statistic of `Decided`: min(p, 1 - p) with p = P(entropy > threshold).
 
-    p is that of a normal distribution with the belief's mean and variance: replaying the exact distribution
-    at every step of a sweep would cost more than all the rest of a study.
+    p is that of a normal distribution with the belief's mean and variance: the exact distribution at every step
+    would cost more than the rest of an evaluation.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.abs(mean - threshold) / np.sqrt(variance)
@@ -50,26 +48,26 @@ RULES: dict[str, Statistic] = {"variance": variance_statistic, "decided": decide
 
 
 def grid(budget: int) -> Floats:
-    """The mean budgets at which curves are told: 2,000 points from 1 to the largest budget."""
+    """The mean budgets at which curves are evaluated: 2,000 points from 1 to the largest budget."""
     return np.linspace(1.0, budget, GRID_POINTS)
 
 
 def stops(statistic: Floats, threshold: float) -> NDArray[np.intp]:
-    """Where each question stops (0 is the first sample), the last budget if nowhere before.
+    """Index of the budget at which each question stops: the first with statistic <= threshold, else the last.
 
     >>> stops(np.array([[0.9, 0.1], [0.4, 0.2], [0.3, 0.3]]), 0.4).tolist()
     [1, 0]
     """
-    firm = statistic <= threshold
-    firm[-1] = True
-    places: NDArray[np.intp] = firm.argmax(axis=0)
+    stopped = statistic <= threshold
+    stopped[-1] = True
+    places: NDArray[np.intp] = stopped.argmax(axis=0)
     return places
 
 
 def sweep(mean: Floats, statistic: Floats, wrong: Bools) -> tuple[Floats, Floats]:
-    """Mean budgets and AUROCs over the thresholds: percentiles 0 .. 100 of all statistics, and 0.
+    """Mean budgets (ascending) and AUROCs over the thresholds: percentiles 0 .. 100 of all statistics, and 0.
 
-    The budgets grow; thresholds that stop every question at the same place give one point.
+    Thresholds with the same mean budget give one point.
     """
     thresholds = np.append(np.percentile(statistic, np.arange(101)), 0.0)
     questions = np.arange(mean.shape[1])
@@ -83,7 +81,7 @@ def sweep(mean: Floats, statistic: Floats, wrong: Bools) -> tuple[Floats, Floats
 
 
 def curve(scores: Scores, wrong: Bools, rule: Statistic, threshold: Floats) -> tuple[Floats, Floats]:
-    """AUROC on the grid of mean budgets, averaged over the draws, and its half width."""
+    """AUROC on the grid of mean budgets, averaged over the draws, and its half-width."""
     assert scores.variance is not None, "a method without a variance has no adaptive curve"
     points = grid(len(scores.mean))
     mean, statistic = round_scores(scores.mean), round_scores(rule(scores.mean, scores.variance, threshold))
@@ -95,7 +93,7 @@ def curve(scores: Scores, wrong: Bools, rule: Statistic, threshold: Floats) -> t
 
 
 def saving(points: Floats, areas: Floats, target: float, samples: int = 10) -> float | None:
-    """The first mean budget at which a curve reaches `target`, over `samples`; None where it never does.
+    """The smallest mean budget at which a curve reaches `target`, divided by `samples`; None if it never does.
 
     >>> saving(np.array([1.0, 2.0, 3.0]), np.array([0.6, 0.7, 0.8]), 0.7)
     0.2

@@ -1,4 +1,4 @@
-"""Paired bootstrap over questions: is one estimator's AUROC above another's, or are the questions too few?"""
+"""Paired bootstrap over questions, for the difference of two estimators' AUROCs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["interval", "resampled_auroc"]
 
-# One block of resamples at a time, so that memory does not grow with their number.
+# Resamples are made in blocks, so that memory does not grow with their number.
 BLOCK_CELLS = 1_000_000
 
 
@@ -26,8 +26,8 @@ def resampled_auroc(
 ) -> Floats:
     """AUROC on `repeats` resamples of the questions with replacement, shape (..., repeats).
 
-    `scores` is (..., draws, questions); the draws are averaged. Every score sees the same resamples, which
-    is what makes a difference of two results paired. A resample without both kinds of answers is NaN.
+    `scores` has shape (..., draws, questions); AUROCs are averaged over the draws. The same `seed` gives the same
+    resamples for every score, so differences are paired. A resample with only wrong or only right answers is NaN.
     """
     rows = scores.reshape(-1, *scores.shape[-2:])
     areas = np.zeros((len(rows), repeats))
@@ -40,7 +40,7 @@ def resampled_auroc(
 
 
 def interval(differences: Floats, level: float = 0.95) -> tuple[float, float]:
-    """The central interval of the resampled differences that could be told.
+    """The central interval of the resampled differences, NaN left out.
 
     >>> interval(np.arange(5.0), 0.5)
     (1.0, 3.0)
@@ -51,7 +51,7 @@ def interval(differences: Floats, level: float = 0.95) -> tuple[float, float]:
 
 
 def _blocks(questions: int, repeats: int, seed: int | Sequence[int]) -> Iterator[tuple[int, Counts]]:
-    """How often each question (a row) is in each resample (a column)."""
+    """Blocks of counts: how often each question (row) is in each resample (column)."""
     rng = np.random.default_rng(seed)
     size = max(1, BLOCK_CELLS // questions)
     for start in range(0, repeats, size):
@@ -65,7 +65,7 @@ Places = tuple["NDArray[np.intp]", "NDArray[np.intp]", "NDArray[np.intp]", "NDAr
 
 
 def _ranked(row: Floats, wrong: Bools) -> Places:
-    """Wrong answers, right ones in order, and how many of these are below, and up to, each wrong one."""
+    """Indices of wrong answers, of right ones by score, and how many right ones are below and up to each wrong one."""
     bad, good = np.flatnonzero(wrong), np.flatnonzero(~wrong)
     good = good[np.argsort(row[good], kind="stable")]
     return bad, good, np.searchsorted(row[good], row[bad]), np.searchsorted(row[good], row[bad], side="right")
@@ -78,7 +78,7 @@ def _weighted(
     below: NDArray[np.intp],
     upto: NDArray[np.intp],
 ) -> Floats:
-    """The AUROC of every column of `counts`: linear in the questions, once they are sorted."""
+    """The AUROC of every column of `counts`, in time linear in the questions once they are sorted."""
     beaten = np.zeros((len(good) + 1, counts.shape[1]), dtype=np.float32)
     np.cumsum(counts[good], axis=0, out=beaten[1:])
     weights = counts[bad]

@@ -1,4 +1,4 @@
-"""The last step of a study: from beliefs to the figures of one recording."""
+"""The last step of an evaluation: from the scores of one recording to AUROCs, curves, savings and comparisons."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["BASELINE_SAMPLES", "MeasureOptions", "measure"]
 
-# Savings are told against `histogram` at this many samples.
+# Savings are relative to `histogram` with this many samples.
 BASELINE_SAMPLES = 10
-# The estimator that others are compared with unless told otherwise: the first of these that is there.
+# The estimator that others are compared with by default: the first of these that was evaluated.
 REFERENCES = ("bayes", "bayes-paper", "histogram")
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """What to measure: the budgets told, how samples were drawn, the comparisons."""
+    """What to measure: the fixed budgets reported, how samples were drawn, and the comparisons."""
 
     budgets: tuple[int, ...]
     plan: ResamplingPlan
@@ -39,34 +39,36 @@ class MeasureOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _ScoredRecording:
+    """The scores and labels of one recording's test questions."""
+
     model: str
     dataset: str
     wrong: Bools
     scores: Mapping[str, Scores]
-    measures: MeasureOptions
+    options: MeasureOptions
 
     def at(self, name: str, budget: int) -> Floats:
-        """The scores of one budget, (draws, questions); a constant's are the same at all."""
+        """The scores at one budget, shape (draws, questions); those of a scorer are the same at every budget."""
         means = self.scores[name].mean
         return round_scores(means[min(budget, len(means)) - 1])
 
 
 def measure(
-    prepared_and_scores: tuple[PreparedRecording, Mapping[str, Scores]], measures: MeasureOptions
+    prepared_and_scores: tuple[PreparedRecording, Mapping[str, Scores]], options: MeasureOptions
 ) -> Results:
-    """Everything a study tells of one recording."""
+    """The results of one recording; empty but for a note where all its answers are wrong or all are right."""
     prepared, scores = prepared_and_scores
     wrong = np.array([bool(question.wrong) for question in prepared.test])
     notes = prepared.notes
     if wrong.all() or not wrong.any():
-        kind = "wrong" if wrong.all() else "correct"
-        line = f"{prepared.model} on {prepared.dataset}: left out, for every tested answer is {kind}"
+        label = "wrong" if wrong.all() else "correct"
+        line = f"{prepared.model} on {prepared.dataset}: left out, because every tested answer is {label}"
         return Results((), (), (), (), (), (), (*notes, line))
     thresholds = np.concatenate([np.full(len(fold.test), fold.threshold) for fold in prepared.folds])
-    pair = _Pair(prepared.model, prepared.dataset, wrong, scores, measures)
-    curves = _curves(pair, prepared.methods, thresholds)
-    savings, more = _savings(pair, curves)
+    recording = _ScoredRecording(prepared.model, prepared.dataset, wrong, scores, options)
+    curves = _curves(recording, prepared.methods, thresholds)
+    savings, more = _savings(recording, curves)
     tested = EvaluatedRecording(
         prepared.model,
         prepared.dataset,
@@ -77,58 +79,62 @@ def measure(
     )
     return Results(
         tested=(tested,),
-        cells=_cells(pair, prepared.methods),
+        cells=_cells(recording, prepared.methods),
         curves=curves,
         savings=savings,
-        comparisons=_comparisons(pair, prepared.methods),
-        trials=_trials(pair),
+        comparisons=_comparisons(recording, prepared.methods),
+        trials=_trials(recording),
         notes=(*notes, *more),
     )
 
 
-def _cells(pair: _Pair, methods: tuple[str, ...]) -> tuple[Cell, ...]:
+def _cells(recording: _ScoredRecording, methods: tuple[str, ...]) -> tuple[Cell, ...]:
     cells = []
     for name in methods:
-        means = round_scores(pair.scores[name].mean)
-        areas = auroc(means, pair.wrong)
+        means = round_scores(recording.scores[name].mean)
+        areas = auroc(means, recording.wrong)
         widths = half_width(areas)
-        rejection = accuracy_rejection_area(means, pair.wrong).mean(axis=-1)
-        errors = calibration_error(cross_fitted(means, pair.wrong), pair.wrong).mean(axis=-1)
-        for budget in pair.measures.budgets:
+        rejection = accuracy_rejection_area(means, recording.wrong).mean(axis=-1)
+        errors = calibration_error(cross_fitted(means, recording.wrong), recording.wrong).mean(axis=-1)
+        for budget in recording.options.budgets:
             at = min(budget, len(means)) - 1
             figures = (areas[at].mean(), widths[at], rejection[at], errors[at])
-            cells.append(Cell(pair.model, pair.dataset, name, budget, *map(float, figures)))
+            cells.append(Cell(recording.model, recording.dataset, name, budget, *map(float, figures)))
     return tuple(cells)
 
 
-def _curves(pair: _Pair, methods: tuple[str, ...], thresholds: Floats) -> tuple[AdaptiveCurve, ...]:
-    points = grid(pair.measures.plan.budget)
+def _curves(
+    recording: _ScoredRecording, methods: tuple[str, ...], thresholds: Floats
+) -> tuple[AdaptiveCurve, ...]:
+    points = grid(recording.options.plan.budget)
     return tuple(
         AdaptiveCurve(
-            pair.model,
-            pair.dataset,
+            recording.model,
+            recording.dataset,
             name,
             rule,
             points,
-            *curve(pair.scores[name], pair.wrong, statistic, thresholds),
+            *curve(recording.scores[name], recording.wrong, statistic, thresholds),
         )
         for name in methods
-        if pair.scores[name].variance is not None
+        if recording.scores[name].variance is not None
         for rule, statistic in RULES.items()
     )
 
 
-def _savings(pair: _Pair, curves: tuple[AdaptiveCurve, ...]) -> tuple[tuple[Saving, ...], tuple[str, ...]]:
+def _savings(
+    recording: _ScoredRecording, curves: tuple[AdaptiveCurve, ...]
+) -> tuple[tuple[Saving, ...], tuple[str, ...]]:
     if not curves:
         return (), ()
-    if pair.measures.plan.budget < BASELINE_SAMPLES:
+    if recording.options.plan.budget < BASELINE_SAMPLES:
         line = f"no savings: they need budgets up to {BASELINE_SAMPLES}"
-        return (), (f"{pair.model} on {pair.dataset}: {line}",)
-    target = float(auroc(pair.at("histogram", BASELINE_SAMPLES), pair.wrong).mean())
+        return (), (f"{recording.model} on {recording.dataset}: {line}",)
+    target = float(auroc(recording.at("histogram", BASELINE_SAMPLES), recording.wrong).mean())
     savings = tuple(
         Saving(
-            pair.model,
-            pair.dataset,
+            recording.model,
+            recording.dataset,
             each.estimator,
             each.rule,
             saving(each.mean_budget, each.auroc, target, BASELINE_SAMPLES),
@@ -138,31 +144,35 @@ def _savings(pair: _Pair, curves: tuple[AdaptiveCurve, ...]) -> tuple[tuple[Savi
     return savings, ()
 
 
-def _comparisons(pair: _Pair, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
-    measures = pair.measures
-    against = measures.against or next((name for name in REFERENCES if name in methods), None)
-    if against not in methods or measures.bootstrap < 1:
+def _comparisons(recording: _ScoredRecording, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
+    options = recording.options
+    against = options.against or next((name for name in REFERENCES if name in methods), None)
+    if against not in methods or options.bootstrap < 1:
         return ()
-    seed = seed_words("bootstrap", measures.plan.seed)
+    seed = seed_words("bootstrap", options.plan.seed)
     resamples = {
-        name: resampled_auroc(_all_budgets(pair, name), pair.wrong, repeats=measures.bootstrap, seed=seed)
+        name: resampled_auroc(
+            _all_budgets(recording, name), recording.wrong, repeats=options.bootstrap, seed=seed
+        )
         for name in methods
     }
     found = []
     for name in methods:
         if name == against:
             continue
-        for place, budget in enumerate(measures.budgets):
-            ours, theirs = (auroc(pair.at(each, budget), pair.wrong).mean() for each in (name, against))
+        for place, budget in enumerate(options.budgets):
+            ours, theirs = (
+                auroc(recording.at(each, budget), recording.wrong).mean() for each in (name, against)
+            )
             gaps = _at(resamples[name], place) - _at(resamples[against], place)
-            names = (pair.model, pair.dataset, name, against, budget)
+            names = (recording.model, recording.dataset, name, against, budget)
             found.append(Comparison(*names, float(ours - theirs), *interval(gaps)))
     return tuple(found)
 
 
-def _all_budgets(pair: _Pair, name: str) -> Floats:
-    means = round_scores(pair.scores[name].mean)
-    return means if len(means) == 1 else means[[budget - 1 for budget in pair.measures.budgets]]
+def _all_budgets(recording: _ScoredRecording, name: str) -> Floats:
+    means = round_scores(recording.scores[name].mean)
+    return means if len(means) == 1 else means[[budget - 1 for budget in recording.options.budgets]]
 
 
 def _at(resamples: Floats, place: int) -> Floats:
@@ -170,16 +180,18 @@ def _at(resamples: Floats, place: int) -> Floats:
     return one
 
 
-def _trials(pair: _Pair) -> tuple[AlphaTrial, ...]:
+def _trials(recording: _ScoredRecording) -> tuple[AlphaTrial, ...]:
     trials = []
-    for name, scores in pair.scores.items():
+    for name, scores in recording.scores.items():
         estimator, marker, alpha = name.partition("@")
         if marker:
-            areas = auroc(round_scores(scores.mean), pair.wrong)
+            areas = auroc(round_scores(scores.mean), recording.wrong)
             widths = half_width(areas)
             trials += [
-                AlphaTrial(pair.model, pair.dataset, estimator, float(alpha), budget, *map(float, at))
-                for budget in pair.measures.budgets
+                AlphaTrial(
+                    recording.model, recording.dataset, estimator, float(alpha), budget, *map(float, at)
+                )
+                for budget in recording.options.budgets
                 for at in [(areas[budget - 1].mean(), widths[budget - 1])]
             ]
     return tuple(trials)

@@ -1,8 +1,7 @@
-"""How well a score tells hallucinations from correct answers: arrays in, arrays out.
+"""Metrics of how well a score separates hallucinations from correct answers: AUROC, AURAC, calibration error.
 
-Everywhere `scores` has shape (..., questions), a higher score is more suspicious, and `wrong` has shape
-(questions,), True for a hallucination. What cannot be told (no hallucination, or nothing else) is NaN here
-and None in results.
+`scores` has shape (..., questions), a higher score is more suspicious, and `wrong` has shape (questions,), True for a
+hallucination. Where a metric is undefined (all answers wrong, or none) it is NaN here and None in results.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["accuracy_rejection_area", "auroc", "calibration_error", "half_width", "round_scores"]
 
-# Two orders of the same counts give means that differ in the last bits; those are ties, not an order.
+# The same counts in another order give means that differ in the last bits; these must rank as ties.
 DECIMALS = 10
 
 
 def round_scores(scores: ArrayLike) -> Floats:
-    """Round away the last bits, so that equal evidence gathered in another order ties.
+    """Scores rounded to 10 decimals, so that equal evidence gathered in another order ties.
 
     >>> float(round_scores(0.1 + 0.2) - round_scores(0.3))
     0.0
@@ -37,14 +36,16 @@ def round_scores(scores: ArrayLike) -> Floats:
 def _pair(scores: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Bools]:
     s, y = np.asarray(scores, dtype=float), np.asarray(wrong, dtype=bool)
     if y.ndim != 1 or s.shape[-1:] != y.shape:
-        raise InputError(f"scores of shape {s.shape} for {y.shape} labels: the last axis is the questions")
+        raise InputError(
+            f"scores of shape {s.shape} for {y.shape} labels: the last axis must be the questions"
+        )
     if not np.isfinite(s).all():
         raise InputError("scores hold NaN or infinity: leave out the questions without a score")
     return s, y
 
 
 def auroc(scores: ArrayLike, wrong: ArrayLike) -> Floats:
-    """The chance that a hallucination scores above a correct answer, ties counting one half.
+    """Area under the ROC curve: P(a hallucination scores above a correct answer), ties counting one half.
 
     >>> float(auroc([0.1, 0.4, 0.4, 0.9], [False, False, True, True]))
     0.875

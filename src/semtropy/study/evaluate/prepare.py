@@ -1,4 +1,4 @@
-"""The first step of a study: read a recording, split its questions, see what it can carry, fit priors."""
+"""The first step of an evaluation: read a recording, split it, choose the methods, fit the priors."""
 
 from __future__ import annotations
 
@@ -9,89 +9,43 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError
-from ...estimators import load_estimator
+from ...estimators import NAMES as ESTIMATORS
+from ...estimators import PaperPrior, Prior, load_estimator, required_column
 from ...estimators.histogram import plug_in
 from ...recording import Recording, Row, read_recording
+from ...scorers import NAMES as SCORERS
 from ...scorers import load_scorer
 from .questions import StudyQuestion, sorted_by_id
-from .resample import seed_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...nouns import Belief, Beliefs, Estimator, Evidence
+    from ...nouns import Estimator
+    from .split import Split
 
-__all__ = [
-    "CONSTANT",
-    "ESTIMATORS",
-    "EstimatorSpec",
-    "Fold",
-    "PreparedRecording",
-    "Split",
-    "constant_scores",
-    "prepare",
-]
+__all__ = ["METHODS", "EstimatorSpec", "Fold", "PreparedRecording", "RecordingSource", "prepare"]
 
 RecordingSource = str | os.PathLike[str] | Recording
 
-# What a study compares, in the order of its tables. `length` is its own baseline: the longer, the more
-# suspicious.
-ESTIMATORS = (
-    "bayes",
-    "bayes-paper",
-    "histogram",
-    "rescaled",
-    "rescaled-length",
-    "log-likelihood",
-    "p-true",
-    "length",
-)
-# Scores of the answer itself: the same at every budget.
-CONSTANT = frozenset({"log-likelihood", "p-true", "length"})
-
-
-class Clipped:
-    """`rescaled` where a draw holds nothing but samples cut off by a length limit.
-
-    Those have no probability, and one draw in thousands must not end a study: they count as the least weight that the
-    estimator knows, as improbable sequences do.
-    """
-
-    name = "rescaled"
-    has_variance = False
-
-    def __init__(self, estimator: Estimator) -> None:
-        self._estimator = estimator
-
-    def __call__(self, evidence: Evidence) -> Belief:
-        return self._estimator(_as_improbable(evidence))
-
-    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        return self._estimator.batch([_as_improbable(evidence) for evidence in evidences])
-
-
-def _as_improbable(evidence: Evidence) -> Evidence:
-    return (
-        evidence if any(evidence.string_floors) else replace(evidence, no_logprob=(0,) * len(evidence.counts))
-    )
+# In the order of the tables: estimators of the entropy, scorers of the answer, and the naive baseline last.
+METHODS = (*ESTIMATORS, *sorted(SCORERS, key=lambda name: name == "length"))
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatorSpec:
-    """An estimator to be loaded where it is used: its name and its options, the prior among them."""
+    """An estimator to be loaded in the process that uses it: its name and options, such as a fitted prior."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self) -> Estimator:
-        """The estimator itself."""
-        made = load_estimator(self.name, **self.options)
-        return Clipped(made) if self.name == "rescaled" else made
+        """The estimator."""
+        return load_estimator(self.name, **self.options)
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Test questions with the estimators that were fitted on others; the entropy that parts those best."""
+    """Test questions, the estimators fitted on the other questions, and the entropy threshold learned from them."""
 
     test: tuple[StudyQuestion, ...]
     specs: Mapping[str, EstimatorSpec]
@@ -100,7 +54,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRecording:
-    """One recording, ready: its folds, the methods it can carry, and what a reader should know."""
+    """One recording, ready to be scored: its folds, the methods it has the columns for, and notes for the reader."""
 
     model: str
     dataset: str
@@ -111,55 +65,13 @@ class PreparedRecording:
 
     @classmethod
     def join(cls, pieces: Sequence[PreparedRecording]) -> PreparedRecording:
-        """The pieces of one recording, each with its own fold."""
+        """One recording from its pieces, which hold one fold each."""
         return replace(pieces[0], folds=tuple(fold for piece in pieces for fold in piece.folds))
 
     @property
     def test(self) -> list[StudyQuestion]:
-        """Every tested question, fold after fold."""
+        """All test questions, fold by fold."""
         return [question for fold in self.folds for question in fold.test]
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Who trains and who is tested.
-
-    The first `train` questions train the priors and the rest are tested; `folds` trains and tests across folds
-    instead. "First" is by the natural_key order of ids, or by chance from the seed `shuffle`.
-    """
-
-    train: int = 200
-    folds: int | None = None
-    shuffle: int | None = None
-
-    @property
-    def pieces(self) -> int:
-        """How many priors are fitted, each on its own."""
-        return self.folds or 1
-
-    def order(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows as they are split; no other question, process or row order moves one."""
-        if self.shuffle is None:
-            return list(rows)
-        return sorted(rows, key=lambda row: seed_words("shuffle", self.shuffle, row.id))
-
-    def places(self, count: int, where: str) -> list[tuple[list[int], list[int]]]:
-        """(training, test) places; question i is in fold i modulo `folds`."""
-        if self.folds is None:
-            if self.train < 1:
-                raise InputError(f"--train is {self.train}: a prior needs at least one training question")
-            if self.train >= count:
-                raise InputError(
-                    f"{where}: {count} questions, and --train {self.train} leaves none to test: "
-                    f"give a smaller --train, or --folds 5 to train and test on all"
-                )
-            return [(list(range(self.train)), list(range(self.train, count)))]
-        if not 2 <= self.folds <= count:
-            raise InputError(f"{where}: --folds is {self.folds}: from 2 to the number of questions, {count}")
-        return [
-            ([at for at in range(count) if at % self.folds != fold], list(range(fold, count, self.folds)))
-            for fold in range(self.folds)
-        ]
 
 
 def prepare(
@@ -170,116 +82,89 @@ def prepare(
     piece: int = 0,
     alphas: Sequence[float] = (),
 ) -> PreparedRecording:
-    """Read and split one recording, and fit the priors of `methods` for one piece of the split: a fold, or all."""
+    """Read and split one recording, and fit the priors of `methods` for one piece of the split (one fold, or all)."""
     recording = source if isinstance(source, Recording) else read_recording(source)
     path = None if isinstance(source, Recording) else str(source)
-    model, dataset = recording.header.model or "unknown model", recording.header.dataset or "unknown dataset"
+    header = recording.header
+    model, dataset = header.model or "unknown model", header.dataset or "unknown dataset"
     where = f"{model} on {dataset}"
     rows = split.order(sorted_by_id(recording, path=path))
     del recording
-    places = split.places(len(rows), where)
-    asked = [StudyQuestion.of(row) for row in rows]
-    tested = [asked[at] for _, test in places for at in test]
-    kept, notes = _looked_over(methods, tested, where)
-    training, test = places[piece]
+    indices = split.indices(len(rows), where)
+    questions = [StudyQuestion.of(row) for row in rows]
+    tested = [questions[at] for _, test in indices for at in test]
+    kept, notes = _choose_methods(methods, tested, where, header.why_logprobs_unusable)
+    training, test = indices[piece]
     fold = Fold(
-        tuple(asked[at] for at in test if asked[at].wrong is not None),
+        tuple(questions[at] for at in test if questions[at].wrong is not None),
         _fit([rows[at] for at in training], kept, alphas),
-        _parting_entropy([asked[at] for at in training]),
+        youden_threshold([questions[at] for at in training]),
     )
     return PreparedRecording(
         model, dataset, None if split.folds else split.train, (fold,), tuple(kept), tuple(notes)
     )
 
 
-def _looked_over(
-    methods: Sequence[str], tested: Sequence[StudyQuestion], where: str
+def _choose_methods(
+    methods: Sequence[str], tested: Sequence[StudyQuestion], where: str, why_unusable: str | None
 ) -> tuple[list[str], list[str]]:
-    """The methods that the tested questions can carry, and what a reader should know of them."""
+    """The methods that every graded test question has the columns for, and notes on what is left out."""
     graded = [question for question in tested if question.wrong is not None]
     if not graded:
         raise InputError(
             f"{where}: no tested question has a grade (answer.correct): grade the recording first"
         )
-    notes = []
+    kept, notes = [], []
     if len(graded) < len(tested):
         notes.append(
             f"{where}: {len(tested) - len(graded)} of {len(tested)} test questions have no grade, left out"
         )
-    kept, dropped = _carried(methods, graded)
-    notes += [f"{where}: {name} is dropped: {why}" for name, why in dropped.items()]
+    for name in methods:
+        lacking = sum(question.lacks_column_of(name) for question in graded)
+        if not lacking:
+            kept.append(name)
+            continue
+        column = load_scorer(name).sees.column if name in SCORERS else required_column(name)
+        reason = f" that can be used: {why_unusable}" if why_unusable and name in ESTIMATORS else ""
+        notes.append(
+            f"{where}: {name} is dropped: {lacking} of {len(graded)} tested questions lack {column}{reason}"
+        )
     no_logprob = sum(int((question.draws.sequences < 0).sum()) for question in graded)
     if no_logprob and "rescaled" in kept:
         notes.append(
             f"{where}: {no_logprob} of {sum(len(question.draws) for question in graded)} samples have no probability "
-            "(cut off by a length limit, say): rescaled gives them its least weight"
+            "(cut off by a length limit, for example): rescaled gives them its least weight"
         )
     return kept, notes
-
-
-def constant_scores(name: str, questions: Sequence[StudyQuestion]) -> list[float]:
-    """The score of each question's answer by a method that draws no samples."""
-    if name == "length":
-        return [float(_there(question.answer_length)) for question in questions]
-    scorer = load_scorer(name)
-    column = "p_true" if name == "p-true" else "answer_logprob"
-    return [scorer(scorer.sees(_there(getattr(question, column)))) for question in questions]
-
-
-def _there(value: float | None) -> float:
-    assert value is not None, "a method that lacks a column is dropped before"
-    return value
-
-
-def _carried(methods: Sequence[str], graded: Sequence[StudyQuestion]) -> tuple[list[str], dict[str, str]]:
-    """The methods these questions have the columns for, and why each of the others is dropped."""
-    needs = {
-        "rescaled": ("samples[].logprob that can be used", [q.priced for q in graded]),
-        "rescaled-length": ("samples[].token_logprobs", [q.draws.lengths is not None for q in graded]),
-        "log-likelihood": ("answer.logprob", [q.answer_logprob is not None for q in graded]),
-        "p-true": ("p_true", [q.p_true is not None for q in graded]),
-        "length": ("answer.text", [q.answer_length is not None for q in graded]),
-    }
-    kept, dropped = [], {}
-    for name in methods:
-        column, present = needs.get(name, ("", []))
-        lacking = len(present) - sum(present)
-        if lacking:
-            dropped[name] = f"{lacking} of {len(present)} tested questions lack {column}"
-        else:
-            kept.append(name)
-    return kept, dropped
 
 
 def _fit(
     training: Sequence[Row], methods: Sequence[str], alphas: Sequence[float]
 ) -> dict[str, EstimatorSpec]:
-    """How to load each sampling method; `bayes-paper` under another alpha is called bayes-paper@alpha."""
+    """How to load each estimator; `bayes-paper` with another alpha is called bayes-paper@alpha."""
     specs: dict[str, EstimatorSpec] = {}
     if "bayes" in methods:
-        from ...estimators import Prior
-
         specs["bayes"] = EstimatorSpec("bayes", {"prior": Prior.fit(training)})
     if "bayes-paper" in methods:
-        from ...estimators import PaperPrior
-
         prior = PaperPrior.fit(training)
         specs["bayes-paper"] = EstimatorSpec("bayes-paper", {"prior": prior})
         for alpha in alphas:
             specs[f"bayes-paper@{alpha:g}"] = EstimatorSpec("bayes-paper", {"prior": prior, "alpha": alpha})
+    if "rescaled" in methods:
+        # One draw in thousands may hold nothing but samples cut off by a length limit.
+        specs["rescaled"] = EstimatorSpec("rescaled", {"clip_missing": True})
     for name in methods:
-        if name not in CONSTANT and name not in specs:
-            specs[name] = EstimatorSpec(name)
-    # The yardstick of every saving, whether or not it was asked for.
+        if name in ESTIMATORS:
+            specs.setdefault(name, EstimatorSpec(name))
+    # The baseline of every saving, whether or not it was asked for.
     specs.setdefault("histogram", EstimatorSpec("histogram"))
     return specs
 
 
-def _parting_entropy(training: Sequence[StudyQuestion]) -> float:
-    """The entropy that best parts wrong from right among training questions (Youden), for rules that need
-    one.
+def youden_threshold(training: Sequence[StudyQuestion]) -> float:
+    """The entropy with the largest Youden index (true minus false positive rate) on training questions, in nats.
 
-    Of all samples of each question; the median where grades are missing or all alike. Always above 0.
+    Entropies are plug-in estimates of all samples. Where grades are missing or all alike, the median. At least 1e-3.
     """
     entropies = np.array([plug_in(np.bincount(question.draws.meanings).tolist()) for question in training])
     graded = np.array([question.wrong is not None for question in training])

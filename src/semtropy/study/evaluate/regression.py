@@ -1,6 +1,6 @@
-"""Two ways from a score to a probability: a logistic curve by Newton's method, and isotonic regression.
+"""Logistic and isotonic regression of a binary label on one score.
 
-Both are small enough to write out, and a study then needs no machine-learning library.
+Written out here so that a study needs no machine-learning library.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cross_fitted", "isotonic", "log_loss", "logistic", "sigmoid"]
 
-# A little pull of the slope to 0, per observation and in units of the score's spread: separable scores get
-# a steep curve, not an endless one.
+# Ridge penalty on the slope, per observation and in units of the score's standard deviation: keeps the slope finite
+# where the scores are separable.
 RIDGE = 1e-3
 
 
@@ -33,9 +33,9 @@ def sigmoid(x: ArrayLike) -> Floats:
 def logistic(
     scores: ArrayLike, wrong: ArrayLike, weights: ArrayLike | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Slope and intercept of P(wrong) = sigmoid(slope * score + intercept), for each row of scores.
+    """Slope and intercept of P(wrong) = sigmoid(slope * score + intercept) for each row of scores, by Newton's method.
 
-    `scores` and `weights` are (..., n), `wrong` is (n,). Constant scores get slope 0.
+    `scores` and `weights` have shape (..., n), `wrong` has shape (n,). Constant scores get slope 0.
 
     >>> slope, intercept = logistic([0, 0, 0, 1, 1, 1], [False, False, True, False, True, True])
     >>> round(float(slope), 2), round(float(intercept), 2)
@@ -46,7 +46,7 @@ def logistic(
     total = w.sum(axis=-1, keepdims=True)
     centre = (w * x).sum(axis=-1, keepdims=True) / total
     spread = np.sqrt((w * (x - centre) ** 2).sum(axis=-1, keepdims=True) / total)
-    # A constant score varies by no more than rounding, which is not to be blown up to a spread of 1.
+    # A constant score varies by rounding only; standardising would blow that up to a spread of 1.
     flat = spread <= 1e-9 * (1.0 + np.abs(centre))
     scale = np.where(flat, 1.0, spread)
     z = np.where(flat, 0.0, (x - centre) / scale)
@@ -62,7 +62,7 @@ def logistic(
         h01 = (h * z).sum(axis=-1, keepdims=True)
         h11 = (h * z * z).sum(axis=-1, keepdims=True) + ridge
         determinant = h00 * h11 - h01 * h01
-        # Steps are bounded, because Newton's overshoots where the curve has saturated.
+        # Steps are bounded, because Newton's method overshoots where the curve is saturated.
         step0 = np.clip((h11 * g0 - h01 * g1) / determinant, -2, 2)
         step1 = np.clip((h00 * g1 - h01 * g0) / determinant, -2, 2)
         intercept, slope = intercept + step0, slope + step1
@@ -73,8 +73,7 @@ def logistic(
 
 
 def isotonic(scores: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Floats]:
-    """The non-decreasing step function closest to the labels: knots and its values there (pool adjacent
-    violators).
+    """Isotonic regression by the pool-adjacent-violators algorithm: knots and the values there.
 
     >>> [part.tolist() for part in isotonic([1, 2, 3, 4], [False, True, False, True])]
     [[1.0, 2.0, 3.0, 4.0], [0.0, 0.5, 0.5, 1.0]]
@@ -83,7 +82,7 @@ def isotonic(scores: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Floats]:
     knots, place = np.unique(x, return_inverse=True)
     sizes = np.bincount(place).astype(float)
     sums = np.bincount(place, y)
-    # Blocks as (sum, size, how many knots): a block below its predecessor is merged into it.
+    # Blocks as (sum, size, number of knots); a block with a smaller mean than its predecessor is merged into it.
     blocks: list[tuple[float, float, int]] = []
     for total, size in zip(sums.tolist(), sizes.tolist(), strict=True):
         block = (total, size, 1)
@@ -91,12 +90,12 @@ def isotonic(scores: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Floats]:
             before = blocks.pop()
             block = (before[0] + block[0], before[1] + block[1], before[2] + block[2])
         blocks.append(block)
-    values = np.concatenate([np.full(many, total / size) for total, size, many in blocks])
+    values = np.concatenate([np.full(knots_in, total / size) for total, size, knots_in in blocks])
     return knots, values
 
 
 def log_loss(probabilities: ArrayLike, wrong: ArrayLike) -> float:
-    """Mean -log of the probability given to what happened; probabilities are kept 1e-6 away from 0 and 1.
+    """Mean negative log-likelihood of the labels; probabilities are clipped to 1e-6 .. 1 - 1e-6.
 
     >>> round(log_loss([0.5, 0.5], [True, False]), 4)
     0.6931
@@ -107,9 +106,9 @@ def log_loss(probabilities: ArrayLike, wrong: ArrayLike) -> float:
 
 
 def cross_fitted(scores: Floats, wrong: Bools, *, folds: int = 5) -> Floats:
-    """P(wrong) for each score by a logistic curve fitted on the other folds of the questions.
+    """Out-of-fold P(wrong) for each score, by a logistic curve fitted on the other folds.
 
-    Question i is in fold i modulo `folds`; `scores` is (..., questions).
+    Question i is in fold i modulo `folds`; `scores` has shape (..., questions).
     """
     fold = np.arange(wrong.size) % folds
     probabilities = np.empty_like(scores)

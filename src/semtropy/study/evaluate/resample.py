@@ -1,8 +1,8 @@
-"""Draws with replacement among a question's samples, and every estimator's belief at each step along them.
+"""Resampling: draws with replacement among a question's stored samples, and the estimators' scores along them.
 
-One order of draws serves a question and a draw: its first n samples are those of the fixed budget n, and the
-adaptive curves walk along it. The seed of an order comes from the study's seed, the number of the draw and
-the question's id by a stable hash, so that no other question, process or row order changes it.
+Each draw of a question is one order of samples. Its first n samples are those of the fixed budget n, and the adaptive
+curves follow the same order. The order is seeded by the study's seed, the number of the draw and the question's id
+through a stable hash, so no other question, process or row order changes it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["ResamplingPlan", "Scores", "draw_order", "estimate_draws", "seed_wor
 
 @dataclass(frozen=True, slots=True)
 class ResamplingPlan:
-    """How samples are drawn: `draws` orders of `budget` samples a question, from one `seed`.
+    """How samples are drawn: `draws` orders of `budget` samples per question, from one `seed`.
 
-    Beliefs are held at every step of an order, or only at the `steps` given.
+    Scores are computed at every step of an order, or only at the numbers of samples in `steps`.
     """
 
     budget: int = 10
@@ -36,21 +36,21 @@ class ResamplingPlan:
     steps: tuple[int, ...] | None = None
 
     @property
-    def held(self) -> tuple[int, ...]:
-        """The numbers of samples at which beliefs are held, in order."""
+    def scored_steps(self) -> tuple[int, ...]:
+        """The numbers of samples at which scores are computed, ascending."""
         return tuple(range(1, self.budget + 1)) if self.steps is None else self.steps
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """One estimator's beliefs as (budgets, draws, questions); a constant has one budget and draw."""
+    """One method's scores, shape (budgets, draws, questions); (1, 1, questions) where they need no samples."""
 
     mean: Floats
     variance: Floats | None
 
     @classmethod
     def join(cls, parts: Sequence[Scores]) -> Scores:
-        """The scores of several groups of questions, one after the other."""
+        """The scores of several groups of questions, concatenated."""
         variances = [part.variance for part in parts if part.variance is not None]
         return cls(
             np.concatenate([part.mean for part in parts], axis=-1),
@@ -59,7 +59,7 @@ class Scores:
 
 
 def seed_words(*parts: object) -> list[int]:
-    """Eight 32-bit words that depend on the parts alone, to seed a generator.
+    """Eight 32-bit words derived from the parts by SHA-256, to seed a generator.
 
     >>> seed_words(0, "q1")[:2]
     [401151887, 4058411936]
@@ -69,7 +69,7 @@ def seed_words(*parts: object) -> list[int]:
 
 
 def draw_order(question: StudyQuestion, plan: ResamplingPlan, draw: int) -> list[int]:
-    """Which of the question's samples are drawn, first to last; that of a smaller budget is a prefix."""
+    """Indices of the samples drawn, in order; the order of a smaller budget is a prefix."""
     rng = np.random.default_rng(seed_words("draw", plan.seed, draw, question.id))
     picks: list[int] = rng.integers(0, len(question.draws), size=plan.budget, dtype=np.int64).tolist()
     return picks
@@ -78,12 +78,12 @@ def draw_order(question: StudyQuestion, plan: ResamplingPlan, draw: int) -> list
 def estimate_draws(
     questions: Sequence[StudyQuestion], estimators: Mapping[str, Estimator], plan: ResamplingPlan
 ) -> dict[str, Scores]:
-    """The belief of every estimator at every budget, draw and question.
+    """Scores of every estimator at every budget, draw and question.
 
-    Equal evidence is common (an easy question gives the same answer every time) and is put to an estimator
-    once.
+    Equal evidence is common (an easy question gives the same answer every time), so each estimator sees each
+    distinct evidence once.
     """
-    held = frozenset(plan.held)
+    steps = frozenset(plan.scored_steps)
     places: dict[Evidence, int] = {}
     which = np.array(
         [
@@ -91,15 +91,15 @@ def estimate_draws(
             for question in questions
             for draw in range(plan.draws)
             for n, evidence in enumerate(question.draws.path(draw_order(question, plan, draw)), start=1)
-            if n in held
+            if n in steps
         ],
         dtype=np.intp,
     )
-    which = which.reshape(len(questions), plan.draws, len(held)).transpose(2, 1, 0)
-    different = list(places)
+    which = which.reshape(len(questions), plan.draws, len(steps)).transpose(2, 1, 0)
+    distinct = list(places)
     scores = {}
     for name, estimator in estimators.items():
-        beliefs = estimator.batch(different)
+        beliefs = estimator.batch(distinct)
         variance = None if beliefs.variance is None else beliefs.variance[which]
         scores[name] = Scores(beliefs.mean[which], variance)
     return scores

@@ -1,4 +1,4 @@
-"""What a study found, as values; `to_json` is the contract other programs read."""
+"""The results of an evaluation as values, and as the JSON that other programs read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["AdaptiveCurve", "AlphaTrial", "Cell", "Comparison", "EvaluatedRecording", "Results", "Saving"]
 
-# Six decimals tell everything there is to tell of an AUROC and keep files small.
+# Six decimals are more than an AUROC is known to, and keep files small.
 DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRecording:
-    """What was tested of one recording. `train` is None where folds trained each other."""
+    """The test questions of one recording: how many, and how many wrong. `train` is None under cross-validation."""
 
     model: str
     dataset: str
@@ -31,7 +31,7 @@ class EvaluatedRecording:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One estimator at one fixed budget: means over the draws, and 1.96 standard errors of `auroc`."""
+    """One estimator at one fixed budget: means over the draws; `half_width` is 1.96 standard errors of `auroc`."""
 
     model: str
     dataset: str
@@ -45,7 +45,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveCurve:
-    """AUROC against mean budget as a stopping rule is swept."""
+    """AUROC against mean budget, as the threshold of a stopping rule is swept."""
 
     model: str
     dataset: str
@@ -56,7 +56,7 @@ class AdaptiveCurve:
     half_width: Floats
 
     def points(self, step: int = 1) -> list[dict[str, Any]]:
-        """A record a point of the grid."""
+        """The points of the grid as records, every `step`-th."""
         names = {"model": self.model, "dataset": self.dataset, "estimator": self.estimator}
         columns = (self.mean_budget.tolist(), self.auroc.tolist(), self.half_width.tolist())
         return [
@@ -67,7 +67,7 @@ class AdaptiveCurve:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """The mean adaptive budget that reaches `histogram` at 10 samples, over 10; None: never reached."""
+    """The mean adaptive budget that reaches the AUROC of `histogram` at 10 samples, over 10; None if none does."""
 
     model: str
     dataset: str
@@ -78,7 +78,7 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """AUROC of `estimator` minus that of `against` on the same draws, with a paired bootstrap interval."""
+    """AUROC of `estimator` minus that of `against` on the same draws, with a 95% paired bootstrap interval."""
 
     model: str
     dataset: str
@@ -92,7 +92,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class AlphaTrial:
-    """An estimator under another alpha."""
+    """An estimator with another alpha at one fixed budget."""
 
     model: str
     dataset: str
@@ -105,7 +105,16 @@ class AlphaTrial:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Everything a study found; `notes` tell of methods dropped and recordings left out."""
+    """Everything an evaluation found.
+
+    tested       one entry per recording
+    cells        each estimator at each fixed budget
+    curves       AUROC against the mean adaptive budget, per estimator with a variance and stopping rule
+    savings      the share of samples each curve needs to match `histogram` at 10 samples
+    comparisons  paired differences in AUROC
+    trials       `bayes-paper` with other values of alpha
+    notes        methods dropped and recordings left out, one sentence each
+    """
 
     tested: tuple[EvaluatedRecording, ...]
     cells: tuple[Cell, ...]
@@ -129,24 +138,31 @@ class Results:
 
     @property
     def budgets(self) -> tuple[int, ...]:
-        """The fixed budgets told."""
+        """The fixed budgets, ascending."""
         return tuple(sorted({cell.budget for cell in self.cells}))
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Each model and dataset."""
+        """The (model, dataset) of each recording."""
         return tuple((each.model, each.dataset) for each in self.tested)
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract's three lists, for the variance rule; what goes beyond it under further keys.
+        """The results as lists of records, numbers rounded to six decimals.
 
-        Curves of the other rules are told at every tenth point of the grid.
+        rows         model, dataset, estimator, budget, auroc, half_width, aurac, ece
+        adaptive     model, dataset, estimator, mean_budget, auroc, half_width: the curve of the variance rule
+        saving       model, dataset, estimator, fraction (null where never reached): of the variance rule
+        comparisons  model, dataset, estimator, against, budget, difference, low, high
+        sensitivity  model, dataset, estimator, alpha, budget, auroc, half_width
+        rules        {"adaptive": ..., "saving": ...} of the other rules, each with its "rule"; every tenth point
+        tested       model, dataset, questions, wrong, train (null under cross-validation), entropy_threshold
+        notes        sentences
         """
         by_variance = [curve for curve in self.curves if curve.rule == "variance"]
         others = [curve for curve in self.curves if curve.rule != "variance"]
         rules = [{**point, "rule": curve.rule} for curve in others for point in curve.points(step=10)]
         savings = [asdict(each) for each in self.savings]
-        told = {
+        records = {
             "rows": [asdict(cell) for cell in self.cells],
             "adaptive": [point for curve in by_variance for point in curve.points()],
             "saving": [_without_rule(each) for each in savings if each["rule"] == "variance"],
@@ -156,11 +172,11 @@ class Results:
             "tested": [asdict(each) for each in self.tested],
             "notes": list(self.notes),
         }
-        rounded: dict[str, Any] = _rounded(told)
+        rounded: dict[str, Any] = _rounded(records)
         return rounded
 
     def to_json(self) -> str:
-        """The same as text, one record a line: the same study gives the same bytes."""
+        """`to_dict` as JSON text, one record per line. The same evaluation gives the same bytes."""
         blocks = []
         for key, value in self.to_dict().items():
             if isinstance(value, list) and value:

@@ -1,4 +1,4 @@
-"""One figure a recording: adaptive curves with bands, fixed budgets as points with bars, constants dashed."""
+"""Figures: adaptive curves with bands, fixed budgets as points with error bars, scorers as dashed lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["blank_figure", "draw_recording", "figure_bytes"]
 
-# Okabe and Ito's colours, told apart with every kind of colour vision; shapes repeat the distinction in grey.
+# Okabe and Ito's colours, distinct under every kind of colour vision; markers repeat the distinction in grey.
 STYLES: dict[str, tuple[str, str]] = {
     "bayes": ("#0072B2", ""),
     "bayes-paper": ("#D55E00", ""),
@@ -27,7 +27,7 @@ STYLES: dict[str, tuple[str, str]] = {
     "length": ("#7F7F7F", ""),
 }
 DASHES = {"log-likelihood": (5, 2), "p-true": (2, 1.5), "length": (7, 2, 1.5, 2)}
-# How far points of different methods stand apart at one budget, so that their bars do not hide each other.
+# Horizontal distance between points of different methods at one budget, so that error bars do not overlap.
 DODGE = 0.12
 ADAPTIVE = " (adaptive)"
 SETTINGS: dict[Any, Any] = {
@@ -42,7 +42,7 @@ SETTINGS: dict[Any, Any] = {
 
 
 def blank_figure(width: float = 6.0, height: float = 3.5) -> tuple[Figure, Axes]:
-    """An empty figure in the house style, outside any global state."""
+    """An empty figure in the house style, outside matplotlib's global state."""
     try:
         from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -86,7 +86,7 @@ def draw_recording(results: Results, model: str, dataset: str) -> Figure:
 
 
 def _legend(figure: Figure, axes: Axes) -> None:
-    """Beside the axes, in the order of the tables."""
+    """The legend: beside the axes, in the order of the tables."""
     handles, labels = axes.get_legend_handles_labels()
     names = [label.removesuffix(ADAPTIVE) for label in labels]
     order = sorted(range(len(names)), key=lambda at: list(STYLES).index(names[at]))
@@ -125,7 +125,7 @@ def _draw_fixed(axes: Axes, cells: list[Cell]) -> None:
 
 
 def figure_bytes(figure: Figure, kind: str) -> bytes:
-    """The figure as the bytes of a `pdf` or `png` file, the same every time."""
+    """The figure as the bytes of a `pdf` or `png` file, without a time stamp."""
     from matplotlib import rc_context
 
     buffer = BytesIO()

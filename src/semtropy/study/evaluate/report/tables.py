@@ -1,8 +1,7 @@
-"""The tables of a study as values, and three ways to write a table: Markdown, LaTeX, HTML."""
+"""The tables of an evaluation, as values."""
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,12 @@ if TYPE_CHECKING:
 
     from ..results import Cell, Results
 
-__all__ = ["ReportTable", "TableEntry", "auroc_table", "study_tables", "to_html", "to_latex", "to_markdown"]
+__all__ = ["ReportTable", "TableEntry", "auroc_table", "study_tables"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A value with its half width, bold when it is the best or tied with it."""
+    """A number with its half-width; bold for the best and its ties."""
 
     value: float
     half_width: float | None = None
@@ -33,7 +32,7 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows under columns; an entry is a number, a piece of text, or None where there is nothing to tell."""
+    """A titled table; an entry is a number, a text, or None where there is no value."""
 
     title: str
     caption: str
@@ -42,9 +41,9 @@ class ReportTable:
 
 
 def auroc_table(results: Results, budget: int) -> ReportTable:
-    """AUROC at one fixed budget, a row a recording, the best and its ties in bold.
+    """AUROC at one fixed budget, one row per recording, the best and its ties in bold.
 
-    As in the paper a tie is an estimator whose bar overlaps the bar of the best.
+    As in the paper, an estimator ties with the best if their error bars overlap.
     """
     return _by_estimator(
         results,
@@ -56,7 +55,7 @@ def auroc_table(results: Results, budget: int) -> ReportTable:
 
 
 def study_tables(results: Results) -> list[ReportTable]:
-    """Every table of a study, in reading order."""
+    """Every table of an evaluation, in reading order."""
     last = results.budgets[-1]
     tables = [auroc_table(results, budget) for budget in results.budgets]
     tables += [
@@ -102,8 +101,8 @@ def _by_estimator(
                 for cell in results.cells
                 if (cell.model, cell.dataset, cell.budget) == (model, dataset, budget)
             ]
-            told = dict(zip([cell.estimator for cell in cells], entries(cells), strict=True))
-            rows.append((model, dataset, *(told.get(name) for name in names)))
+            by_name = dict(zip([cell.estimator for cell in cells], entries(cells), strict=True))
+            rows.append((model, dataset, *(by_name.get(name) for name in names)))
     return ReportTable(title, caption, ("model", "dataset", *names), tuple(rows))
 
 
@@ -116,14 +115,14 @@ def _savings(results: Results) -> list[ReportTable]:
     columns = tuple(dict.fromkeys((each.estimator, each.rule) for each in results.savings))
     rows: list[tuple[TableEntry | str | None, ...]] = []
     for model, dataset in results.pairs:
-        told = {
+        by_column = {
             (each.estimator, each.rule): "not reached"
             if each.fraction is None
             else TableEntry(each.fraction, decimals=2)
             for each in results.savings
             if (each.model, each.dataset) == (model, dataset)
         }
-        rows.append((model, dataset, *(told.get(column) for column in columns)))
+        rows.append((model, dataset, *(by_column.get(column) for column in columns)))
     heads = ("model", "dataset", *(f"{estimator}, {rule}" for estimator, rule in columns))
     caption = (
         "Mean adaptive budget that reaches the AUROC of histogram at 10 samples, over 10, by stopping rule."
@@ -156,93 +155,17 @@ def _trials(results: Results) -> list[ReportTable]:
     rows = []
     for model, dataset in results.pairs:
         for budget in _shown(results.budgets):
-            told = {
+            by_alpha = {
                 each.alpha: TableEntry(each.auroc, each.half_width)
                 for each in results.trials
                 if (each.model, each.dataset, each.budget) == (model, dataset, budget)
             }
-            if told:
-                rows.append((model, dataset, str(budget), *(told.get(alpha) for alpha in alphas)))
+            if by_alpha:
+                rows.append((model, dataset, str(budget), *(by_alpha.get(alpha) for alpha in alphas)))
     columns = ("model", "dataset", "N", *(f"alpha = {alpha:g}" for alpha in alphas))
     return [ReportTable("Sensitivity to alpha", "AUROC of bayes-paper.", columns, tuple(rows))]
 
 
 def _shown(budgets: Sequence[int]) -> list[int]:
-    """The budgets of the paper's main table and the largest, where told; long tables hold no more."""
+    """The budgets shown in long tables: those of the paper's main table (2 and 5) and the largest."""
     return [budget for budget in budgets if budget in (2, 5, budgets[-1])]
-
-
-def to_markdown(table: ReportTable) -> str:
-    """A table in Markdown, its title as a heading."""
-    texts = [[_markdown(entry) for entry in row] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
-    lines = [
-        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
-        for row in [list(table.columns), ["-" * width for width in widths], *texts]
-    ]
-    return f"### {table.title}\n\n{table.caption}\n\n" + "\n".join(lines) + "\n"
-
-
-def _markdown(entry: TableEntry | str | None) -> str:
-    if isinstance(entry, TableEntry):
-        text = entry.text("±")
-        return f"**{text}**" if entry.bold else text
-    return "–" if entry is None else entry.replace("|", "\\|")
-
-
-def to_latex(table: ReportTable) -> str:
-    """A table for LaTeX, without packages."""
-    heads = " & ".join(_latex(column) for column in table.columns)
-    lines = [" & ".join(_latex(entry) for entry in row) + r" \\" for row in table.rows]
-    alignment = "".join("l" if isinstance(entry, str) else "c" for entry in table.rows[0])
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\small\setlength{\tabcolsep}{3pt}\centering",
-            rf"\caption{{{_latex(table.title + '. ' + table.caption)}}}",
-            rf"\begin{{tabular}}{{{alignment}}}",
-            r"\hline",
-            heads + r" \\",
-            r"\hline",
-            *lines,
-            r"\hline",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    **{mark: "\\" + mark for mark in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "−": "$-$",
-}
-
-
-def _latex(entry: TableEntry | str | None) -> str:
-    if isinstance(entry, TableEntry):
-        text = entry.text(r"\pm")
-        return rf"$\mathbf{{{text}}}$" if entry.bold else f"${text}$"
-    return "--" if entry is None else "".join(_LATEX.get(mark, mark) for mark in entry)
-
-
-def to_html(table: ReportTable) -> str:
-    """A table as HTML, its title as a heading."""
-    heads = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
-    rows = "\n".join(
-        "<tr>" + "".join(f"<td>{_html(entry)}</td>" for entry in row) + "</tr>" for row in table.rows
-    )
-    return (
-        f"<h3>{html.escape(table.title)}</h3>\n<p>{html.escape(table.caption)}</p>\n"
-        f'<div class="wide"><table><thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n'
-    )
-
-
-def _html(entry: TableEntry | str | None) -> str:
-    if isinstance(entry, TableEntry):
-        text = html.escape(entry.text("±"))
-        return f"<strong>{text}</strong>" if entry.bold else text
-    return "–" if entry is None else html.escape(entry)

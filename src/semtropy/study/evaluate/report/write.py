@@ -1,0 +1,58 @@
+"""Writes an evaluation to a folder: tables, figures, the JSON, and one HTML page with all of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .figures import draw_recording, figure_bytes
+from .formats import to_latex, to_markdown
+from .page import report_html
+from .tables import study_tables
+
+if TYPE_CHECKING:
+    from ..results import Results
+
+__all__ = ["summary", "write_study"]
+
+
+def write_study(results: Results, folder: str | Path) -> list[Path]:
+    """Write the report of `results` into `folder`, which is created if needed. Returns the files written."""
+    top = Path(folder)
+    drawn = top / "figures"
+    drawn.mkdir(parents=True, exist_ok=True)
+    tables = study_tables(results)
+    texts = {
+        top / "results.json": results.to_json(),
+        top / "tables.md": "\n".join(to_markdown(table) for table in tables),
+        top / "tables.tex": "\n".join(to_latex(table) for table in tables),
+    }
+    pictures: dict[tuple[str, str], bytes] = {}
+    written = []
+    for model, dataset in results.pairs:
+        figure = draw_recording(results, model, dataset)
+        pictures[model, dataset] = figure_bytes(figure, "png")
+        for kind, content in (("png", pictures[model, dataset]), ("pdf", figure_bytes(figure, "pdf"))):
+            path = drawn / f"{_slug(model)}--{_slug(dataset)}.{kind}"
+            path.write_bytes(content)
+            written.append(path)
+    texts[top / "report.html"] = report_html(results, pictures)
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    return [*texts, *written]
+
+
+def summary(results: Results) -> str:
+    """The tables a terminal shows, in Markdown: AUROC at a few budgets, and the savings."""
+    shown = {f"AUROC, N = {budget}" for budget in (2, 5, results.budgets[-1])} | {"Share of samples needed"}
+    return "\n".join(to_markdown(table) for table in study_tables(results) if table.title in shown)
+
+
+def _slug(name: str) -> str:
+    """A name with only characters that are safe in file names.
+
+    >>> _slug("meta/Llama 2")
+    'meta-Llama-2'
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-") or "unnamed"
