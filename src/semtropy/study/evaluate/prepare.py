@@ -133,7 +133,7 @@ def _choose_methods(
     if no_logprob and "rescaled" in kept:
         notes.append(
             f"{where}: {no_logprob} of {sum(len(question.draws) for question in graded)} samples have no probability "
-            "(cut off by a length limit, for example): rescaled gives them its least weight"
+            "(cut off by a length limit, say): rescaled gives them its least weight"
         )
     return kept, notes
 
