@@ -15,7 +15,7 @@ from .prior import Prior
 if TYPE_CHECKING:
     from ..nouns import Estimator
 
-__all__ = ["NAMES", "PaperPrior", "Prior", "load_estimator", "required_column"]
+__all__ = ["NAMES", "PaperPrior", "Prior", "load_estimator"]
 
 _REGISTRY = {
     "bayes": ("bayes", "Bayes"),
