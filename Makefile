@@ -48,8 +48,8 @@ check: $(VENV)/.dev  ## style, types, docs in step with the code
 bench: $(VENV)/.dev  ## accuracy, speed and efficiency, as ratios within one run
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.dev  ## rebuild the generated parts of docs/
-	$(BIN)/python -m tools.docs
+docs: $(VENV)/.dev  ## rebuild the generated parts of docs/, figures included
+	$(BIN)/python -m tools.docs --figures
 
 picture: $(VENV)/.dev  ## redraw the terminal in the README
 	$(BIN)/python -m tools.picture docs/images/check.svg -- \

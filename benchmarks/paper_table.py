@@ -64,15 +64,14 @@ def main() -> None:
         return
     cells = list(side_by_side())
     for model in MODELS:
-        print(f"\n{model} on SVAMP, ours / the paper's\n")
+        print(f"\n{model}, ours / the paper's:\n")
         print("| N | " + " | ".join(METHODS) + " |")
         print("| --- |" + " --- |" * len(METHODS))
         for budget in sorted({cell.budget for cell in cells}):
             row = [c for c in cells if (c.model, c.budget) == (model, budget)]
             print(f"| {budget} | " + " | ".join(f"{c.ours:.3f} / {c.paper:.3f}" for c in row) + " |")
-    print()
-    for name, gap in gaps(cells).items():
-        print(f"{name}: {gap:.3f} apart on average")
+    apart = ", ".join(f"{gap:.3f} (`{name}`)" for name, gap in gaps(cells).items())
+    print(f"\nOn average the cells are {apart} apart.")
 
 
 if __name__ == "__main__":

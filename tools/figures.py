@@ -1,0 +1,139 @@
+"""Figures in the docs, made by running the code: `python -m tools.figures NAME` prints one.
+
+A page holds a figure between two comments, which `make docs` fills:
+
+    <!-- made by `python -m tools.figures NAME` -->
+    ...
+    <!-- end of NAME -->
+
+Quick figures are made again by every `make check`. Slow ones (a minute at most) are made again by a test, so a figure
+that the code no longer gives fails one or the other.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["FIGURES", "Figure", "main", "stale_figures", "with_figures", "wrong_markers"]
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+MARKED = re.compile(
+    r"(?P<from><!-- made by `python -m tools\.figures (?P<name>[\w-]+)` -->\n)"
+    r"(?P<text>.*?)(?P<to><!-- end of (?P=name) -->)",
+    re.DOTALL,
+)
+BEGINS = re.compile(r"<!-- made by `python -m tools\.figures ([\w-]+)` -->")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """How a figure is made."""
+
+    make: Callable[[], str]
+    quick: bool = False
+    needs: Path | None = None  # data that is not part of the project
+
+    @property
+    def possible(self) -> bool:
+        """Whether what it needs is here."""
+        return self.needs is None or self.needs.exists()
+
+
+def study_example() -> str:
+    """AUROC of every estimator at five samples, on the recording that ships."""
+    from semtropy.study.evaluate import evaluate
+    from semtropy.study.evaluate.report import summary
+    from semtropy.study.example import example_recording
+
+    printed = summary(evaluate([example_recording()], folds=5, budgets=[5], bootstrap=0))
+    return "\n".join(row for row in printed.splitlines() if row.startswith("|"))
+
+
+def paper_table() -> str:
+    """AUROC on the paper's own samples beside the paper's cells."""
+    from benchmarks.paper_table import main
+
+    return _printed(main)
+
+
+def score_example() -> str:
+    """The first lines that `semtropy score` prints for the recording that ships."""
+    from semtropy.cli import main
+    from semtropy.study.example import example_recording
+
+    printed = _printed(lambda: main(["score", str(example_recording()), "--estimator", "histogram"]))
+    return "\n".join(["```text", *(row.rstrip() for row in printed.splitlines()[:5]), "```"])
+
+
+FIGURES = {
+    "study-example": Figure(study_example),
+    "paper-table": Figure(paper_table, quick=True, needs=SHARED),
+    "score-example": Figure(score_example, quick=True),
+}
+
+
+def _printed(command: Callable[[], object]) -> str:
+    with redirect_stdout(io.StringIO()) as said, redirect_stderr(io.StringIO()):
+        command()
+    return said.getvalue().strip()
+
+
+def with_figures(text: str, made: dict[str, str]) -> str:
+    """The page with the figures that were made in their places.
+
+    >>> page = "<!-- made by `python -m tools.figures sum` -->\\n3\\n<!-- end of sum -->\\n"
+    >>> print(with_figures(page, {"sum": "4"}), end="")
+    <!-- made by `python -m tools.figures sum` -->
+    4
+    <!-- end of sum -->
+    """
+    return MARKED.sub(
+        lambda found: (
+            f"{found['from']}{made[found['name']]}\n{found['to']}" if found["name"] in made else found[0]
+        ),
+        text,
+    )
+
+
+def wrong_markers(pages: dict[str, str]) -> Iterator[str]:
+    """Markers that name no figure or do not end, and figures that stand on no page, as sentences."""
+    used = set()
+    for page, text in pages.items():
+        whole = {found["name"] for found in MARKED.finditer(text)}
+        for name in BEGINS.findall(text):
+            used.add(name)
+            if name not in FIGURES:
+                yield f"{page}: there is no figure {name}"
+            elif name not in whole:
+                yield f"{page}: the figure {name} has no end: write <!-- end of {name} --> below it"
+    yield from (f"the figure {name} stands on no page" for name in sorted(set(FIGURES) - used))
+
+
+def stale_figures(pages: dict[str, str], made: dict[str, str]) -> Iterator[str]:
+    """Pages that show other figures than those that were made."""
+    for page, text in pages.items():
+        for found in MARKED.finditer(text):
+            name = found["name"]
+            if name in made and found["text"].strip() != made[name].strip():
+                yield f"{page}: the figure {name} is out of date: run `make docs`"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the figures named."""
+    for name in sys.argv[1:] if arguments is None else arguments:
+        if name not in FIGURES:
+            print(f"there is no figure {name}: choose from {', '.join(FIGURES)}", file=sys.stderr)
+            return 1
+        print(FIGURES[name].make())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
