@@ -145,7 +145,7 @@ def test_a_pickle_cannot_change_what_stands_in_for_a_type(
     target: bytes, state: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.pkl"
-    with pytest.raises(RecordingError, match="is no pickle that can be read"):
+    with pytest.raises(RecordingError, match="cannot be read as a pickle"):
         load(path, b"\x80\x02" + target + state + b"b.")
     assert plain(load(path, pickle.dumps(np.array([1.5])))) == [1.5]
 
@@ -153,17 +153,20 @@ def test_a_pickle_cannot_change_what_stands_in_for_a_type(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "the file is cut short"),
-        (pickle.dumps(list(range(1000)))[:-20], "the file is cut short"),
-        (pickle.dumps(np.arange(1000.0))[:200], "the file is cut short"),
-        (b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f.", "is no pickle that can be read|cut short"),
-        (as_zip(b"\x80\x02N.")[:-30], "the file is cut short"),
-        (b"question,text\n", "is no pickle that can be read"),
-        (b"\x80\x02K\x01Q.", "is no pickle that can be read .a reference to something that is no storage"),
-        (b"\x80\x02(X\x07\x00\x00\x00storageK\x01K\x02tQ.", ".*no storage of numbers"),
+        (b"", "the file is truncated"),
+        (pickle.dumps(list(range(1000)))[:-20], "the file is truncated"),
+        (pickle.dumps(np.arange(1000.0))[:200], "the file is truncated"),
+        (
+            b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f.",
+            "cannot be read as a pickle|the file is truncated",
+        ),
+        (as_zip(b"\x80\x02N.")[:-30], "the file is truncated"),
+        (b"question,text\n", "cannot be read as a pickle"),
+        (b"\x80\x02K\x01Q.", "cannot be read as a pickle .a reference to something outside the pickle"),
+        (as_zip(b"\x80\x02(X\x07\x00\x00\x00storageK\x01K\x02tQ."), ".*no storage of numbers"),
         (
             b"\x80\x02" + name("_codecs", "encode") + b"X\x01\x00\x00\x00aX\x03\x00\x00\x00rot\x86R.",
-            ".*unknown writing",
+            ".*unknown encoding",
         ),
     ],
 )
@@ -251,7 +254,7 @@ def test_numbers_of_numpy_come_as_plain_ones(number: Any, tmp_path: Path) -> Non
     ids=["record", "date", "complex"],
 )
 def test_other_arrays_are_refused_when_read(array: Any, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="are not read"):
+    with pytest.raises(Exception, match="are not supported"):
         plain(load(tmp_path / "a.pkl", pickle.dumps(array)))
 
 
@@ -354,9 +357,9 @@ def test_a_tensor_cannot_reach_past_its_numbers(
     size: Any, stride: Any, fake_torch: types.ModuleType, tmp_path: Path
 ) -> None:
     held = TensorLike(fake_torch, "Float", "0", size, stride)
-    found = load(tmp_path / "run.pt", torch_zip(held, {"0": np.arange(6, dtype="<f4").tobytes()}))
-    with pytest.raises(Exception, match=r"a tensor (reaches|of size)"):
-        plain(found)
+    data = torch_zip(held, {"0": np.arange(6, dtype="<f4").tobytes()})
+    with pytest.raises(InputError, match=r"a tensor reaches to number|unpacks to more than"):
+        plain(load(tmp_path / "run.pt", data))
 
 
 def test_real_torch_agrees(tmp_path: Path) -> None:

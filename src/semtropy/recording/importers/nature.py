@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .arrays import Bystander
+from .arrays import StoredNamespace
 from .common import Imported, Source, join_identical
 from .pickles import load_pickle
 
@@ -40,9 +40,7 @@ def _header(details: Path, main: Path) -> dict[str, Any]:
     if details.exists():
         held = load_pickle(details)
         namespace = held.get("args") if isinstance(held, dict) else None
-        arguments = (
-            namespace.state if isinstance(namespace, Bystander) and isinstance(namespace.state, dict) else {}
-        )
+        arguments = namespace.state if isinstance(namespace, StoredNamespace) and namespace.state else {}
     model, dataset, temperature = (arguments.get(key) for key in ("model_name", "dataset", "temperature"))
     guess = main.parent.name.split("--")
     return {

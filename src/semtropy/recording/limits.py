@@ -1,0 +1,78 @@
+"""Size limits for files from others: a few kilobytes must not unpack to gigabytes.
+
+Each limit is a fixed amount or a multiple of the file's size, whichever is larger, so that honest recordings of any
+size pass. `SEMTROPY_LIMITS=off` in the environment, or `Limits.off()` as an argument, lifts them for a file you
+trust.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+from ..errors import InputError
+
+__all__ = ["LIFT", "Allowance", "Limits"]
+
+LIFT = "set SEMTROPY_LIMITS=off if you trust the file"
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a file may unpack to.
+
+    line      bytes of one line of JSON
+    unpacked  bytes of the unpacked file; also allowed: `ratio` times its size on disk
+    ratio     see `unpacked`
+    values    numbers and texts in a Parquet file; also allowed: `ratio` times its size on disk
+
+    >>> Limits().unpacked_bytes(10_000) // MEGABYTE, Limits().unpacked_bytes(10_000_000_000) // MEGABYTE
+    (128, 610351)
+    """
+
+    line: int = 32 * MEGABYTE
+    unpacked: int = 128 * MEGABYTE
+    ratio: int = 64
+    values: int = 8_000_000
+
+    @classmethod
+    def off(cls) -> Limits:
+        """No limits."""
+        return cls(sys.maxsize, sys.maxsize, sys.maxsize, sys.maxsize)
+
+    @classmethod
+    def default(cls) -> Limits:
+        """The limits of this process: `Limits()`, or none with SEMTROPY_LIMITS=off."""
+        chosen = os.environ.get("SEMTROPY_LIMITS", "on").strip().lower()
+        if chosen not in ("on", "off", ""):
+            raise InputError(f"SEMTROPY_LIMITS is {chosen!r}: write on or off")
+        return cls.off() if chosen == "off" else cls()
+
+    def unpacked_bytes(self, size: int) -> int:
+        """The bytes that a file of `size` bytes may unpack to."""
+        return max(self.unpacked, self.ratio * size)
+
+    def pickle_bytes(self, size: int) -> int:
+        """The memory that the objects of a pickle of `size` bytes may take."""
+        return max(self.unpacked, self.ratio // 2 * size)
+
+    def parquet_values(self, size: int) -> int:
+        """The values that a Parquet file of `size` bytes may hold."""
+        return max(self.values, self.ratio * size)
+
+
+class Allowance:
+    """An amount of memory that can be spent until it is used up."""
+
+    __slots__ = ("left", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+    def spend(self, amount: int) -> None:
+        """Take `amount` bytes off; an `InputError` once the limit is exceeded."""
+        self.left -= amount
+        if self.left < 0:
+            raise InputError(f"unpacks to more than {max(1, self.limit // MEGABYTE)} MB: {LIFT}")
