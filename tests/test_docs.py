@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tools.api import MOST, api_page, entry, public_names, too_many, undescribed
-from tools.checks import bad_commands, bad_links, pages, undocumented
-from tools.generated import LIST_FROM, LIST_TO, cli_page, index_page
+from tools.checks import bad_commands, bad_links, pages, undocumented, unlisted
+from tools.generated import cli_page
 from tools.markdown import Block, blocks
 
 from semtropy.cli import parser
@@ -212,9 +212,11 @@ def test_an_entry_has_all_that_is_known() -> None:
     assert '```pycon\n>>> Weighed("a").heavy\nFalse\n```' in made
 
 
-def test_the_front_page_lists_every_page(small: Path) -> None:
-    (small / "docs" / "costs.md").write_text("# Costs\n\nWhat a check costs. In samples.\n")
-    front = index_page(f"# Docs\n{LIST_FROM}\nold\n{LIST_TO}\nEnd.\n", small / "docs", {})
-    assert "- [Costs](costs.md): What a check costs.\n" in front
-    assert "old" not in front
-    assert front.endswith(f"{LIST_TO}\nEnd.\n")
+def test_the_index_has_every_page(small: Path) -> None:
+    assert not list(unlisted(ROOT))
+    (small / "docs" / "index.md").write_text("[Limits](limits.md#blind)")
+    (small / "docs" / "limits.md").touch()
+    (small / "docs" / "costs.md").touch()
+    assert list(unlisted(small)) == [
+        "docs/costs.md is not on docs/index.md: add it under the reader it is for"
+    ]

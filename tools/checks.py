@@ -10,7 +10,7 @@ from pathlib import Path
 from .generated import commands, options
 from .markdown import anchors, blocks, inline_code, links
 
-__all__ = ["bad_commands", "bad_links", "pages", "shown_commands", "undocumented"]
+__all__ = ["bad_commands", "bad_links", "pages", "shown_commands", "undocumented", "unlisted"]
 
 SHELLS = {"sh", "bash", "shell", "console"}
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"", re.DOTALL)
@@ -34,6 +34,15 @@ def bad_links(page: Path, root: Path) -> Iterator[str]:
             yield f"{place} leads to no file of the project"
         elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text()):
             yield f"{place} leads to no heading of {file.name}"
+
+
+def unlisted(root: Path) -> Iterator[str]:
+    """Pages of the docs that the index does not link to."""
+    docs = root / "docs"
+    listed = {target.partition("#")[0] for target in links((docs / "index.md").read_text())}
+    for page in sorted(docs.rglob("*.md")):
+        if (name := page.relative_to(docs).as_posix()) not in listed | {"index.md"}:
+            yield f"docs/{name} is not on docs/index.md: add it under the reader it is for"
 
 
 def shown_commands(text: str) -> Iterator[list[str]]:

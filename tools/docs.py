@@ -10,7 +10,7 @@ from pathlib import Path
 from semtropy.cli import parser
 
 from .api import public_names, too_many
-from .checks import bad_commands, bad_links, pages, undocumented
+from .checks import bad_commands, bad_links, pages, undocumented, unlisted
 from .figures import FIGURES, stale_figures, with_figures, wrong_markers
 from .generated import generated
 
@@ -36,6 +36,7 @@ def problems(root: Path) -> Iterator[str]:
     yield from undocumented(top)
     yield from too_many(public_names())
     yield from stale(root)
+    yield from unlisted(root)
     held = {page.relative_to(root).as_posix(): page.read_text() for page in pages(root)}
     yield from wrong_markers(held)
     yield from stale_figures(held, made_figures(slow=False))

@@ -1,4 +1,4 @@
-"""The pages that are made from the code: the command line, the interface, and the list of pages."""
+"""The pages that are made from the code: the command line and the Python interface."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ from unittest.mock import patch
 from semtropy.cli import parser
 
 from .api import MADE, api_page
-from .markdown import summary, title
 
-__all__ = ["cli_page", "commands", "generated", "index_page", "options"]
+__all__ = ["cli_page", "commands", "generated", "options"]
 
-LIST_FROM, LIST_TO = "<!-- pages: made by `make docs` -->", "<!-- end of pages -->"
 Parser = argparse.ArgumentParser
 
 
 def generated(root: Path) -> dict[Path, str]:
     """Every generated page as it should be now."""
     docs = root / "docs"
-    made = {docs / "cli.md": cli_page(parser()), docs / "api.md": api_page()}
-    index = docs / "index.md"
-    return {**made, index: index_page(index.read_text(), docs, made)}
+    return {docs / "cli.md": cli_page(parser()), docs / "api.md": api_page()}
 
 
 def commands(top: Parser) -> dict[tuple[str, ...], Parser]:
@@ -52,16 +48,3 @@ def cli_page(top: Parser) -> str:
             parts.append(f"## {' '.join(('semtropy', *words))}")
             parts.append(f"```text\n{command.format_help().rstrip()}\n```")
     return "\n\n".join(parts) + "\n"
-
-
-def index_page(text: str, docs: Path, made: dict[Path, str]) -> str:
-    """The front page with its list of pages renewed."""
-    pages = {page: page.read_text() for page in docs.rglob("*.md")} | made
-    rows = sorted(
-        f"- [{title(body) or page.stem}]({page.relative_to(docs).as_posix()}): {summary(body)}"
-        for page, body in pages.items()
-        if page != docs / "index.md"
-    )
-    before, _, rest = text.partition(LIST_FROM)
-    _, _, after = rest.partition(LIST_TO)
-    return f"{before}{LIST_FROM}\n" + "\n".join(rows) + f"\n{LIST_TO}{after}"

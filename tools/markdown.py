@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-__all__ = ["Block", "anchor", "anchors", "blocks", "inline_code", "links", "prose", "summary", "title"]
+__all__ = ["Block", "anchor", "anchors", "blocks", "inline_code", "links", "prose"]
 
 FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<code>.*?)^ *(?P=fence) *$",
@@ -14,7 +14,6 @@ FENCE = re.compile(
 )
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|(?:src|href)=\"([^\"]+)\"")
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 
 
@@ -89,24 +88,3 @@ def anchors(text: str) -> set[str]:
     """
     before: Counter[str] = Counter()
     return {anchor(heading, before) for heading in HEADING.findall(prose(text))}
-
-
-def title(text: str) -> str | None:
-    """The first heading, or None.
-
-    >>> title("# Stopping\\nWhen to stop.")
-    'Stopping'
-    """
-    found = HEADING.search(prose(text))
-    return found[1] if found else None
-
-
-def summary(text: str) -> str:
-    """The first sentence after the first heading.
-
-    >>> summary("# Stopping\\n\\nA rule decides when\\nto stop. It is pure.")
-    'A rule decides when to stop.'
-    """
-    body = COMMENT.sub("", HEADING.sub("\n\n", prose(text))).strip()
-    paragraph = " ".join(body.split("\n\n")[0].split())
-    return re.split(r"(?<=[.!?:]) (?=[A-Z`\[])", paragraph)[0].rstrip(":")
