@@ -4,6 +4,7 @@ Without it `semtropy.entropy` runs the same mathematics in NumPy, more slowly; a
 """
 
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -12,7 +13,17 @@ from setuptools.command.build_ext import build_ext
 PACKAGE = "semtropy.entropy._native"
 FOLDER = Path("src", *PACKAGE.split("."))
 NAMES = ("contour", "distribution")
-UNIX_FLAGS = ["-O3", "-ffast-math", "-fopenmp-simd", "-std=gnu11"]
+# Never -ffast-math: under it a check for NaN may be compiled away. These are the parts that vectorised loops need.
+UNIX_FLAGS = [
+    "-O3",
+    "-std=c11",
+    "-fopenmp-simd",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+]
+# Free-threaded builds of Python have no stable ABI.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 WITHOUT = "the compiled kernel was not built: semtropy will run its NumPy form instead, more slowly"
 
 
@@ -36,8 +47,9 @@ def extension(name: str) -> Extension:
         sources=[(FOLDER / f"{name}.c").as_posix()],
         libraries=[] if sys.platform == "win32" else ["m"],
         extra_compile_args=[] if sys.platform == "win32" else UNIX_FLAGS,
-        define_macros=[("Py_LIMITED_API", "0x030B0000")],
-        py_limited_api=True,
+        depends=[header.as_posix() for header in FOLDER.glob("*.h")],
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+        py_limited_api=STABLE,
         optional=True,
     )
 
@@ -45,5 +57,5 @@ def extension(name: str) -> Extension:
 setup(
     ext_modules=[extension(name) for name in NAMES if (FOLDER / f"{name}.c").exists()],
     cmdclass={"build_ext": BuildKernel},
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
 )

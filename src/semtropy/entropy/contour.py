@@ -107,7 +107,7 @@ def solve(
     out = Solution(*(np.zeros(problems.mass.size) for _ in range(3)))
     error = np.zeros(problems.alpha.size)
     if _kernel is not None:
-        _kernel.contour(*_buffers(problems), tolerance, out.mean, out.variance, out.log_z, error)
+        _kernel.solve(*_buffers(problems), tolerance, out.mean, out.variance, out.log_z, error)
     else:
         for i, (factors, alpha, where) in enumerate(problems):
             rows, error[i] = solve_problem(factors, alpha, problems.mass[where], tolerance)
@@ -145,8 +145,7 @@ def screen(problems: Problems) -> Floats:
     """Estimate log Z from the saddle point, to within a small factor and for a small part of the cost of `solve`."""
     log_z = np.zeros(problems.mass.size)
     if _kernel is not None:
-        unused = np.zeros_like(log_z), np.zeros_like(log_z), log_z, np.zeros(problems.alpha.size)
-        _kernel.contour(*_buffers(problems), 1.0, *unused)
+        _kernel.screen(*_buffers(problems), log_z)
     else:
         for factors, _, where in problems:
             log_z[where] = log_z_estimates(factors, problems.mass[where])

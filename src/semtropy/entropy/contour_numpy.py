@@ -54,10 +54,10 @@ def _inner_nodes(p: float, q: float, floor: float, sigma: float, y: float, step:
         return float(p * np.log1p(excess / (floor + y)) + q * v - sigma * excess)
 
     at_floor, shape = np.log(floor) - np.log(y), p + q
-    curvature = sigma * y - p * floor * y / (floor + y) ** 2
+    curvature = sigma * y - p * (floor / (floor + y)) * (y / (floor + y))
     width = 2.5 / np.sqrt(curvature) if curvature > 6.25 else 1.0
     right = width
-    for _ in range(200):
+    for _ in range(4000):
         if log_integrand(right) <= -DECAY:
             break
         right += width
@@ -270,7 +270,8 @@ def _group(factors: Factors, alpha: float, masses: Floats, tolerance: float) -> 
         change = abs(finer - rows)
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = np.where(change[:, 1] > 0, change[:, 1] / abs(finer[:, 1]), 0.0)
-        error = float(np.nan_to_num(np.max([change[:, 0], relative / 100]), nan=np.inf)) ** 1.5
+        worst = np.max([change[:, 0], relative / 100, change[:, 2] / 100])
+        error = float(np.nan_to_num(worst, nan=np.inf)) ** 1.5
         rows = finer
         if error <= tolerance:
             break

@@ -81,7 +81,7 @@ def log_z_estimates(factors: Factors, masses: Floats) -> Floats:
     p, q, floors, bounded = factors.p, factors.q, factors.floors, factors.floors > 0
     rate = s[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):  # where a floor is 0, replaced below
-        shape = rate * y - p * floors * y / (floors + y) ** 2
+        shape = rate * y - p * (floors / (floors + y)) * (y / (floors + y))
         inner = (
             p * np.log(floors + y) + q * np.log(y) - rate * y + gammaln(shape) - shape * np.log(shape) + shape
         )
