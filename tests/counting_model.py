@@ -1,9 +1,12 @@
-"""A model for runs that are killed: it takes its time over every sample and leaves a mark for each in a file."""
+"""A model that counts its samples in a file, and a run of it that kills itself at a known point."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import os
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -19,12 +22,18 @@ TEXTS = ("Lima", "Rome", "Oslo", "Cairo")
 
 @dataclass
 class Counting:
-    """Draws one of four answers; `seconds` a sample; dies for good after `lifetime` samples."""
+    """Draws one of four answers; `seconds` per sample; fails for good after `lifetime` samples.
+
+    `kill_at` kills the process with SIGKILL in the middle of that sample, counted from 1. Finished samples leave a
+    mark each in the file `marks`.
+    """
 
     marks: str | None = None
     seconds: float = 0.0
     lifetime: float = math.inf
     name: str = "counting"
+    kill_at: int | None = None
+    drawn: int = 0
 
     def sample(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: np.random.Generator | None = None
@@ -36,6 +45,9 @@ class Counting:
         self.lifetime -= 1
         if self.lifetime < 0:
             raise RuntimeError("the device is lost")
+        self.drawn += 1
+        if self.drawn == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
         if self.seconds:
             time.sleep(self.seconds)
         if self.marks is not None:
@@ -59,26 +71,34 @@ class Flaky(Counting):
         return super().sample(prompt, n, temperature=temperature, rng=rng)
 
 
-def main(folder: str, marks: str, seconds: str, questions: str, samples: str, p_true: str) -> None:
-    """One session of a run, in a process of its own."""
-    import functools
+def kill_at_sync(number: int) -> None:
+    """Kill this process with SIGKILL when it syncs a file or folder for that time, counted from 1.
 
-    from semtropy.study.generate import generate
-    from semtropy.study.generate.datasets import load_dataset
-    from semtropy.study.generate.engines import load_engine
-    from semtropy.study.generate.prompts import BriefPrompt
-    from semtropy.study.generate.requests import GenerationPlan
+    The store syncs twice per write: the file before it is renamed, and the folder afterwards.
+    """
+    sync, calls = os.fsync, itertools.count(1)
 
+    def counting(descriptor: int) -> None:
+        sync(descriptor)
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.fsync = counting
+
+
+def main(folder: str, marks: str, questions: str, samples: str, event: str, number: str) -> None:
+    """One session of a run in a process of its own, killed at the `number`-th `event` (sample, sync or never)."""
+    from semtropy.study.generate import BriefPrompt, GenerationPlan, generate, load_dataset, load_engine
+
+    if event == "sync":
+        kill_at_sync(int(number))
     dataset = load_dataset("facts", limit=int(questions))
-    plan = GenerationPlan(
-        BriefPrompt(dataset.examples), samples=int(samples), p_true=() if p_true == "yes" else None
-    )
-    engine = load_engine("local", functools.partial(Counting, marks, float(seconds)))
-    print("began", flush=True)
+    plan = GenerationPlan(BriefPrompt(dataset.examples), samples=int(samples), p_true=())
+    kill_at = int(number) if event == "sample" else None
+    engine = load_engine("local", functools.partial(Counting, marks, kill_at=kill_at))
     report = generate(dataset, plan, engine, folder, model="counting")
     print(f"done {report.progress.done}", flush=True)
 
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-    os._exit(0)

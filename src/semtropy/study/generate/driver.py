@@ -1,11 +1,11 @@
-"""Drives `question_steps` against a model: a batch of questions in lockstep, or one question awaitably.
+"""Runs `question_steps` against a model: a batch of questions in lockstep, or one question with `await`.
 
-Models answer `sample`. Those that can do more are asked for more, by name:
+Every model has `sample`. These optional methods are used where a model has them:
 
-complete(prompt, n, *, temperature, rng)             go on from the prompt as it stands, no template around it
-complete_many(prompts, n, *, temperature, rngs)      the same for many prompts in one batch
-continuation_logprobs([(prompt, continuation), ...]) log-probabilities of given continuations
-acomplete, asample                                   awaitable twins
+complete(prompt, n, *, temperature, rng)             continue the prompt as it is, without a chat template
+complete_many(prompts, n, *, temperature, rngs)      the same for a batch of prompts
+continuation_logprobs([(prompt, continuation), ...]) log-probabilities of the given continuations
+acomplete, asample                                   the same with `await`
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Backend", "Failed", "Finished", "Outcome", "QuestionTask", "drive", "drive_async"]
 
-VOTES = 10  # draws that estimate P(True) where a model cannot weigh a continuation
+VOTES = 10  # samples that estimate P(True) where a model cannot score a continuation
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTask:
-    """One question to be answered for the recording, or rehearsed for P(True)."""
+    """One question to be answered for the recording, or as a worked example of P(True)."""
 
     question: Question
     index: int
     rehearsal: bool = False
 
     def start(self, plan: GenerationPlan) -> QuestionSteps:
+        """The requests of this task, as a generator."""
         return (
             rehearsal_steps(self.question, plan)
             if self.rehearsal
@@ -59,7 +60,7 @@ class QuestionTask:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A question that is done."""
+    """A question that was answered, with its row."""
 
     id: str
     row: dict[str, Any]
@@ -67,7 +68,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A question that could not be done, and why."""
+    """A question that could not be answered, and why."""
 
     id: str
     reason: str
@@ -77,7 +78,7 @@ Outcome = Finished | Failed
 
 
 class Backend:
-    """What answers requests: a model, a grader, a judge."""
+    """Answers requests with a model, a grader and a judge."""
 
     def __init__(self, model: Model, plan: GenerationPlan) -> None:
         self.model = model
@@ -89,19 +90,19 @@ class Backend:
             self._judge = load_judge(plan.judge)
 
     def reply(self, requests: Sequence[Request]) -> list[Any]:
-        """The results, in order, with an exception in place of a result that could not be had."""
+        """The results in order; an exception takes the place of a result that failed."""
         results: list[Any] = [None] * len(requests)
-        for places in _alike(requests):
+        for places in _batches(requests):
             batch = [requests[place] for place in places]
             try:
-                replies = self._reply_alike(batch)
+                replies = self._reply_batch(batch)
             except Exception as error:
-                replies = [_as_ours(error, self.model)] * len(batch)
+                replies = [_as_semtropy_error(error, self.model)] * len(batch)
             for place, result in zip(places, replies, strict=True):
                 results[place] = result
         return results
 
-    def _reply_alike(self, batch: Sequence[Any]) -> list[Any]:
+    def _reply_batch(self, batch: Sequence[Any]) -> list[Any]:
         match batch[0]:
             case DrawSamples():
                 return self._draw(batch)
@@ -126,7 +127,7 @@ class Backend:
                 one(r.prompt, r.n, temperature=r.temperature, rng=rng)
                 for r, rng in zip(batch, rngs, strict=True)
             ]
-        return [_counted(samples, first.n, self.model) for samples in drawn]
+        return [_check_count(samples, first.n, self.model) for samples in drawn]
 
     def _weigh(self, batch: Sequence[WeighContinuation]) -> list[float | None]:
         weigh = getattr(self.model, "continuation_logprobs", None)
@@ -142,25 +143,25 @@ class Backend:
         return meanings
 
     async def areply(self, request: Request) -> Any:
-        """One result, awaited; what is not a model's work runs in a thread."""
+        """One result, awaited; grading and grouping run in a thread."""
         draw = getattr(self.model, "acomplete", None) or getattr(self.model, "asample", None)
         try:
             if draw is None or isinstance(request, GradeAnswer | GroupMeanings):
-                return (await asyncio.to_thread(self._reply_alike, [request]))[0]
+                return (await asyncio.to_thread(self._reply_batch, [request]))[0]
             if isinstance(request, WeighContinuation):
                 vote = DrawSamples(request.prompt, VOTES, 1.0, request.seed)
                 return _vote(await self.areply(vote), request.continuation)
             rng = np.random.default_rng(request.seed)
             samples = await draw(request.prompt, request.n, temperature=request.temperature, rng=rng)
-            return _counted(samples, request.n, self.model)
+            return _check_count(samples, request.n, self.model)
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            raise _as_ours(error, self.model) from error
+            raise _as_semtropy_error(error, self.model) from error
 
 
 def drive(tasks: Sequence[QuestionTask], plan: GenerationPlan, backend: Backend) -> list[Outcome]:
-    """Answer a batch of questions, their like requests in one call."""
+    """Answer a batch of questions; requests of the same kind share one call."""
     outcomes: dict[int, Outcome] = {}
     waiting: dict[int, tuple[QuestionSteps, Request]] = {}
 
@@ -191,7 +192,7 @@ def drive(tasks: Sequence[QuestionTask], plan: GenerationPlan, backend: Backend)
 
 
 async def drive_async(task: QuestionTask, plan: GenerationPlan, backend: Backend) -> Outcome:
-    """Answer one question, awaiting the model."""
+    """Answer one question with an asynchronous model."""
     steps = task.start(plan)
     try:
         request = next(steps)
@@ -203,8 +204,8 @@ async def drive_async(task: QuestionTask, plan: GenerationPlan, backend: Backend
         return Failed(task.question.id, str(error))
 
 
-def _alike(requests: Sequence[Request]) -> Iterator[list[int]]:
-    """The places of requests that can share a call."""
+def _batches(requests: Sequence[Request]) -> Iterator[list[int]]:
+    """Indices of the requests that can share a call, group by group."""
     groups: dict[object, list[int]] = {}
     for place, request in enumerate(requests):
         key: object = type(request)
@@ -214,21 +215,21 @@ def _alike(requests: Sequence[Request]) -> Iterator[list[int]]:
     yield from groups.values()
 
 
-def _counted(samples: Sequence[Sample], n: int, model: Model) -> list[Sample]:
+def _check_count(samples: Sequence[Sample], n: int, model: Model) -> list[Sample]:
     if len(samples) != n:
         raise ModelError(f"{model.name} gave {len(samples)} answers where {n} were asked for")
     return list(samples)
 
 
 def _vote(samples: Sequence[Sample], continuation: str) -> float | None:
-    """The share of draws that begin with the continuation, of those that begin with a letter at all."""
+    """The share of non-empty samples that begin with the continuation; None where all are empty."""
     wanted = continuation.strip()
     said = [sample.text.strip()[:1] for sample in samples if sample.text.strip()]
     return said.count(wanted) / len(said) if said else None
 
 
-def _as_ours(error: Exception, model: Model) -> SemtropyError:
-    """A library's error as a ModelError, so that one question's failure is named and the run goes on."""
+def _as_semtropy_error(error: Exception, model: Model) -> SemtropyError:
+    """Another library's exception as a `ModelError`, so that one failed question does not end the run."""
     if isinstance(error, SemtropyError):
         return error
     return ModelError(f"{model.name} failed: {type(error).__name__}: {error}")

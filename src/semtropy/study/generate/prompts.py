@@ -19,12 +19,12 @@ __all__ = ["BRAINSTORMED", "TRUE", "BriefPrompt", "one_line", "p_true_prompt", "
 
 INSTRUCTION = "Answer the following question as briefly as possible."
 TRUE, FALSE = " A", " B"
-BRAINSTORMED = 10  # answers shown beside the one in question, as in the Nature paper
+BRAINSTORMED = 10  # sampled answers shown besides the judged one, as in the Nature paper
 
 
 @dataclass(frozen=True, slots=True)
 class BriefPrompt:
-    """A prompt that ends where the answer begins; answers end at the end of the line.
+    """The brief-answer prompt. It ends where the answer begins; an answer ends at the end of its line.
 
     >>> from semtropy.nouns import Question
     >>> shots = (Question("1", "What is the capital of Peru?", references=("Lima",)),)
@@ -57,7 +57,7 @@ class BriefPrompt:
 
 
 def one_line(text: str) -> str:
-    """Text without line ends, which would end an answer or a question early.
+    """The text on one line; a line break would end a question or an answer early.
 
     >>> one_line("a\\n b ")
     'a b'
@@ -90,5 +90,5 @@ def p_true_prompt(examples: Sequence[str], question: Question, answer: str, othe
 
 
 def worked_example(question: Question, answer: str, others: Sequence[str], correct: bool) -> str:
-    """A training question with the right reply."""
+    """A training question followed by the correct reply."""
     return p_true_prompt([], question, answer, others) + (TRUE if correct else FALSE)

@@ -1,4 +1,4 @@
-"""Rows of questions from a file or a folder of files: JSON lines, JSON, CSV, Parquet, Arrow; gzip or not."""
+"""Reads rows of questions from a file or a folder of files: JSON lines, JSON, CSV, Parquet, Arrow; gzip or not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ SUFFIXES = (".jsonl", ".json", ".csv", ".parquet", ".arrow", ".jsonl.gz", ".json
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One raw row and where it stands, for errors that name the place."""
+    """One raw row and its place, for errors that name it. `line` counts rows in JSON, Parquet and Arrow files."""
 
     fields: Mapping[str, Any]
     path: str
@@ -35,54 +36,78 @@ class Record:
 
 
 def read_records(path: Path, *, inside: str | None = None) -> Iterator[Record]:
-    """The rows of a file, of a folder's files in the order of their names, or of a member of a zip or wheel.
-
-    `line` counts lines in JSON lines and CSV, rows elsewhere.
-    """
+    """The rows of a file, or of all files of a folder by name; with `inside`, of that member of a folder or wheel."""
     if path.suffix in (".whl", ".zip") and inside is not None:
-        with zipfile.ZipFile(path) as archive:
-            yield from _parse(archive.read(inside), inside, f"{path}:{inside}")
+        try:
+            with zipfile.ZipFile(path) as archive:
+                data = archive.read(inside)
+        except zipfile.BadZipFile as error:
+            raise RecordingError(f"is not a wheel ({error}): download it again", path=str(path)) from None
+        yield from _parse(data, inside, f"{path}:{inside}")
         return
     if inside is not None:
         path = path / inside
     if not path.exists():
         raise InputError(f"{path} does not exist: give a file or a folder of {', '.join(SUFFIXES)}")
-    files = sorted(file for file in path.rglob("*") if _known(file.name)) if path.is_dir() else [path]
+    files = sorted(file for file in path.rglob("*") if _is_readable(file)) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} has no file of questions: expected {', '.join(SUFFIXES)}")
     for file in files:
-        yield from _parse(file.read_bytes(), file.name, str(file))
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise RecordingError(f"cannot be read: {error.strerror or error}", path=str(file)) from None
+        yield from _parse(data, file.name, str(file))
 
 
-def _known(name: str) -> bool:
-    return name.endswith(SUFFIXES) and not name.startswith(".")
+def _is_readable(file: Path) -> bool:
+    return file.name.endswith(SUFFIXES) and not file.name.startswith(".") and file.is_file()
 
 
 def _parse(data: bytes, name: str, path: str) -> Iterator[Record]:
     if name.endswith(".gz"):
-        data, name = gzip.decompress(data), name.removesuffix(".gz")
+        data, name = _gunzip(data, path), name.removesuffix(".gz")
     if name.endswith((".parquet", ".arrow")):
         yield from _arrow(data, name, path)
         return
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RecordingError(f"is not UTF-8 text (byte {error.start + 1})", path=path) from None
+    text = _decode(data, path)
     if name.endswith(".jsonl"):
         lines = enumerate(text.split("\n"), start=1)
         yield from (_record(_json(line, path, n), path, n) for n, line in lines if line.strip())
     elif name.endswith(".json"):
         yield from _json_rows(text, path)
     elif name.endswith(".csv"):
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        yield from (Record(row, path, reader.line_num) for row in reader)
+        yield from _csv_rows(text, path)
     else:
         raise InputError(f"{path} is of no known kind: expected {', '.join(SUFFIXES)}")
 
 
+def _gunzip(data: bytes, path: str) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RecordingError(f"is not complete gzip data ({error}): compress it again", path=path) from None
+
+
+def _decode(data: bytes, path: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RecordingError("is not UTF-8 text: save the file as UTF-8", path=path, line=line) from None
+
+
+def _csv_rows(text: str, path: str) -> Iterator[Record]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        yield from (Record(row, path, reader.line_num) for row in reader)
+    except csv.Error as error:
+        raise RecordingError(f"is not CSV ({error})", path=path, line=reader.line_num + 1) from None
+
+
 def _json_rows(text: str, path: str) -> Iterator[Record]:
     held = _json(text, path, None)
-    if isinstance(held, dict):  # {"data": [...]}, or one list of values a column
+    if isinstance(held, dict):  # {"data": [...]}: one list among other keys
         lists = [value for value in held.values() if isinstance(value, list)]
         if len(lists) != 1:
             raise RecordingError("expected a list of questions", path=path)
@@ -101,8 +126,8 @@ def _arrow(data: bytes, name: str, path: str) -> Iterator[Record]:
     try:
         parquet = name.endswith(".parquet")
         table = pq.read_table(io.BytesIO(data)) if parquet else pa.ipc.open_stream(data).read_all()
-    except pa.ArrowException as error:
-        raise RecordingError(f"cannot be read as {Path(name).suffix}: {error}", path=path) from error
+    except (pa.ArrowException, OSError) as error:
+        raise RecordingError(f"cannot be read as {Path(name).suffix}: {error}", path=path) from None
     number = 0
     for batch in table.to_batches(max_chunksize=1024):
         for fields in batch.to_pylist():
@@ -115,6 +140,8 @@ def _json(text: str, path: str, line: int | None) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise RecordingError(f"is not JSON ({error})", path=path, line=line) from None
+    except RecursionError:
+        raise RecordingError("is nested too deeply", path=path, line=line) from None
 
 
 def _record(fields: Any, path: str, line: int) -> Record:

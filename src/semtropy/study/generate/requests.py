@@ -1,7 +1,7 @@
-"""What is done to one question, written once and without I/O: engines drive it where they like.
+"""The requests made for one question, as a generator without I/O; engines run it locally or on a cluster.
 
-`question_steps` yields requests and is sent their results; what it returns is the row of the recording. A batch of
-questions is a batch of these generators, advanced together so that equal requests share a call.
+`question_steps` yields requests, is sent their results, and returns the row of the recording. A batch of questions is
+a batch of these generators, advanced together so that requests of the same kind share one call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class DrawSamples:
-    """Answers to a prompt: replied with `n` samples."""
+    """Draw `n` samples. Reply: a list of `Sample`."""
 
     prompt: str
     n: int
@@ -41,7 +41,7 @@ class DrawSamples:
 
 @dataclass(frozen=True, slots=True)
 class WeighContinuation:
-    """How probable is this continuation? Replied with a probability, or None where the model cannot say."""
+    """The probability of a continuation. Reply: a number, or None where it is unknown."""
 
     prompt: str
     continuation: str
@@ -50,7 +50,7 @@ class WeighContinuation:
 
 @dataclass(frozen=True, slots=True)
 class GradeAnswer:
-    """Is the answer right? Replied with True, False or None."""
+    """Grade an answer. Reply: True, False, or None for ungraded."""
 
     question: Question
     answer: str
@@ -58,7 +58,7 @@ class GradeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class GroupMeanings:
-    """Which of the answers mean the same? Replied with a meaning for each."""
+    """Group answers by meaning. Reply: the number of a meaning for each text."""
 
     question: str
     texts: tuple[str, ...]
@@ -70,7 +70,17 @@ QuestionSteps = Generator[Request, Any, dict[str, Any]]
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What a run does to every question. Two runs of one plan and model give the same recording."""
+    """How every question is answered. Two runs with the same plan and model give the same recording.
+
+    prompt              the prompt template with its examples
+    samples             samples per question
+    temperature         of the samples
+    answer_temperature  of the judged answer
+    seed                of all draws
+    grader              name of a grader
+    judge               name of a judge that groups meanings in the same run; None leaves that to `semtropy cluster`
+    p_true              worked examples of P(True); None leaves P(True) out
+    """
 
     prompt: BriefPrompt = field(default_factory=BriefPrompt)
     samples: int = 100
@@ -78,12 +88,12 @@ class GenerationPlan:
     answer_temperature: float = 0.1
     seed: int = 10
     grader: str = "f1"
-    judge: str | None = None  # meanings in the same run, by this judge
-    p_true: tuple[str, ...] | None = None  # worked examples; None leaves P(True) out
+    judge: str | None = None
+    p_true: tuple[str, ...] | None = None
 
 
 def seed_of(seed: int, *parts: str) -> int:
-    """A seed for one use of one question, the same in whatever order and wherever it is drawn.
+    """The seed of one use of one question; it depends on nothing else, such as the order of questions.
 
     >>> seed_of(10, "q1", "samples")
     1825864286960446
@@ -93,7 +103,7 @@ def seed_of(seed: int, *parts: str) -> int:
 
 
 def question_steps(question: Question, index: int, plan: GenerationPlan) -> QuestionSteps:
-    """Answer one question as the plan says; `index` is its place in the recording."""
+    """The requests that answer one question; returns its row, with `index` as its place in the recording."""
     prompt = plan.prompt.ask(question)
     seeds = {use: seed_of(plan.seed, question.id, use) for use in ("answer", "samples", "p_true")}
     answer: Sample = (yield DrawSamples(prompt, 1, plan.answer_temperature, seeds["answer"]))[0]
@@ -123,7 +133,7 @@ def question_steps(question: Question, index: int, plan: GenerationPlan) -> Ques
 
 
 def rehearsal_steps(question: Question, plan: GenerationPlan) -> QuestionSteps:
-    """Answer a training question for a worked example of P(True)."""
+    """The requests that answer a training question for a worked example of P(True)."""
     prompt = plan.prompt.ask(question)
     first = DrawSamples(
         prompt, 1, plan.answer_temperature, seed_of(plan.seed, question.id, "rehearsal answer")
@@ -137,7 +147,7 @@ def rehearsal_steps(question: Question, plan: GenerationPlan) -> QuestionSteps:
 
 
 def as_fields(sample: Sample) -> dict[str, Any]:
-    """A sample as the recording holds it: what is not known is left out, log-probabilities to a millionth."""
+    """A sample as a recording stores it: unknown fields left out, log-probabilities rounded to six decimals."""
     fields: dict[str, Any] = {"text": sample.text}
     if sample.logprob is not None:
         fields["logprob"] = round(sample.logprob, 6)

@@ -1,4 +1,4 @@
-"""The sampling stage: a set of questions in, a recording folder out, resumable at any moment."""
+"""The generation itself: from a set of questions to a recording folder, resumable after an interruption."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ModelError, RecordingError
+from ...errors import ModelError
 from ...recording.store import RecordingStore
 from .driver import Failed, Finished, QuestionTask
-from .prompts import worked_example
+from .p_true import worked_examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,15 +21,23 @@ if TYPE_CHECKING:
     from .engines import Engine
     from .requests import GenerationPlan
 
-__all__ = ["GenerationReport", "Progress", "generate", "header_of", "identity_of"]
+__all__ = ["GenerationReport", "Progress", "generate", "recording_header", "run_identity"]
 
-MAX_FAILURES_IN_ROW = 20  # failures in a row, after which the model is taken for dead
-REHEARSED = "p_true.json"
+MAX_FAILURES_IN_ROW = 20  # after so many failures in a row the run ends: the model does not answer any more
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: questions done of all, and what this session drew."""
+    """How far a run is.
+
+    done      questions stored
+    total     questions in all
+    resumed   of those done, the ones stored by earlier sessions
+    samples   samples drawn in this session
+    tokens    tokens drawn in this session
+    failures  questions that failed in this session
+    seconds   since the session began
+    """
 
     done: int
     total: int
@@ -38,35 +46,34 @@ class Progress:
     tokens: int
     failures: int
     seconds: float
-    note: str = ""
 
     @property
     def seconds_left(self) -> float | None:
-        """At the rate so far; None before the first question of this session."""
+        """Estimated from the rate so far; None before the first question of this session."""
         fresh = self.done - self.resumed
         return (self.total - self.done) * self.seconds / fresh if fresh else None
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationReport:
-    """How a run ended."""
+    """How a session ended: its progress, and the reason of each failure by question id."""
 
     progress: Progress
     failures: Mapping[str, str]
 
     @property
     def complete(self) -> bool:
-        """Whether every question has its row."""
+        """Whether every question is stored."""
         return self.progress.done == self.progress.total
 
 
-Watch = Callable[[Progress], None]
+ProgressWatch = Callable[[Progress], None]
 
 
-def identity_of(
+def run_identity(
     dataset: Dataset, plan: GenerationPlan, model: str, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a resumed run must share with the run it goes on with; how many questions is not part of it."""
+    """Everything a resumed run must share with the run it continues; the number of questions may differ."""
     examples = replace(dataset, questions=()).fingerprint
     return {
         "model": model,
@@ -85,7 +92,7 @@ def identity_of(
     }
 
 
-def header_of(
+def recording_header(
     dataset: Dataset, plan: GenerationPlan, model: str, *, eos_included: bool | None
 ) -> dict[str, Any]:
     """The first line of the recording."""
@@ -112,26 +119,34 @@ def generate(
     model: str,
     settings: Mapping[str, Any] | None = None,
     eos_included: bool | None = True,
-    watch: Watch | None = None,
+    watch: ProgressWatch | None = None,
 ) -> GenerationReport:
-    """Answer every question of `dataset` that `folder` does not hold yet.
+    """Answer every question of `dataset` that is not stored in `folder` yet.
 
-    `plan.p_true` of `()` asks for P(True): its worked examples are rehearsed once and kept in the folder.
-    Failed questions are left for the next run and named in the report; a model that fails many in a row is
-    taken for dead, and ends the run with what is done safe.
+    dataset       the questions and examples
+    plan          how each is answered; with `p_true=()` the worked examples of P(True) are made first and stored
+    engine        where they are answered
+    folder        the recording; a folder of another run is refused
+    model         the name of the model, for the header
+    settings      options of the model, part of the identity of the run
+    eos_included  whether log-probabilities include the end token; None where unknown
+    watch         called with the progress after each question
+
+    Failed questions are named in the report and left for the next run. After 20 failures in a row the run ends with a
+    `ModelError`; finished questions stay stored.
     """
-    identity = identity_of(dataset, plan, model, settings or {})
-    header = header_of(dataset, plan, model, eos_included=eos_included)
+    identity = run_identity(dataset, plan, model, settings or {})
+    header = recording_header(dataset, plan, model, eos_included=eos_included)
     with RecordingStore(folder, identity=identity, header=header) as store:
         if plan.p_true is not None:
-            plan = replace(plan, p_true=_rehearsed(store, dataset, plan, engine))
+            plan = replace(plan, p_true=worked_examples(store, dataset, plan, engine))
         return _GenerationRun(store, dataset, watch or (lambda progress: None)).go(engine, plan)
 
 
 class _GenerationRun:
-    """The counting of one session."""
+    """One session of a run, and its counts."""
 
-    def __init__(self, store: RecordingStore, dataset: Dataset, watch: Watch) -> None:
+    def __init__(self, store: RecordingStore, dataset: Dataset, watch: ProgressWatch) -> None:
         self._store, self._watch = store, watch
         done = store.done
         self._tasks = [
@@ -151,7 +166,7 @@ class _GenerationRun:
                 self._failures[outcome.id] = outcome.reason
                 in_a_row += 1
                 if in_a_row >= min(MAX_FAILURES_IN_ROW, len(self._tasks)):
-                    raise ModelError(self._obituary(in_a_row, outcome.reason))
+                    raise ModelError(self._many_failures(in_a_row, outcome.reason))
             else:
                 in_a_row = 0
                 self._keep(outcome)
@@ -176,56 +191,12 @@ class _GenerationRun:
             seconds=time.monotonic() - self._began,
         )
 
-    def _obituary(self, failures: int, reason: str) -> str:
+    def _many_failures(self, failures: int, reason: str) -> str:
         return (
             f"the model failed {failures} questions in a row, the last with: {reason}. "
-            f"{self._resumed + self._finished} of {self._total} questions are safe in {self._store.folder}: "
-            "run the same command again to go on"
+            f"{self._resumed + self._finished} of {self._total} questions are stored in {self._store.folder}: "
+            "run the same command again to continue"
         )
-
-
-def _rehearsed(
-    store: RecordingStore, dataset: Dataset, plan: GenerationPlan, engine: Engine
-) -> tuple[str, ...]:
-    """The worked examples of P(True): from the folder, or made now and kept there one by one."""
-    rows = _recalled(store)
-    questions = {question.id: question for question in dataset.rehearsals}
-    tasks = [
-        QuestionTask(q, index, rehearsal=True)
-        for index, q in enumerate(questions.values())
-        if q.id not in rows
-    ]
-    for outcome in engine.run(tasks, plan):
-        if isinstance(outcome, Failed):
-            raise ModelError(f"the examples of P(True) could not be made: {outcome.reason}")
-        rows[outcome.id] = outcome.row
-        store.remember(REHEARSED, rows)
-    held = ((question, rows[name]) for name, question in questions.items())
-    return tuple(
-        worked_example(question, row["answer"], row["others"], row["correct"])
-        for question, row in held
-        if row["correct"] is not None
-    )
-
-
-def _recalled(store: RecordingStore) -> dict[str, Any]:
-    """The rehearsals kept in the folder, by id."""
-    kept = store.recall(REHEARSED)
-    rows = {} if kept is None else kept
-    if not isinstance(rows, dict) or not all(map(_is_rehearsal, rows.values())):
-        raise RecordingError(
-            "not the examples of P(True) that this version keeps (by id: answer, others, correct): go on with the "
-            "version the run was begun with, or begin another folder",
-            path=str(store.folder / REHEARSED),
-        )
-    return rows
-
-
-def _is_rehearsal(row: object) -> bool:
-    match row:
-        case {"answer": str(), "others": list(others), "correct": bool() | None}:
-            return all(isinstance(text, str) for text in others)
-    return False
 
 
 def _digest(value: object) -> str:

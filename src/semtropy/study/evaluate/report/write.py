@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...output import check_output_folder, make_folder, write_file
 from .figures import draw_recording, figure_bytes
 from .formats import to_latex, to_markdown
 from .page import report_html
@@ -21,7 +22,8 @@ def write_study(results: Results, folder: str | Path) -> list[Path]:
     """Write the report of `results` into `folder`, which is created if needed. Returns the files written."""
     top = Path(folder)
     drawn = top / "figures"
-    drawn.mkdir(parents=True, exist_ok=True)
+    check_output_folder(top)
+    make_folder(drawn)
     tables = study_tables(results)
     texts = {
         top / "results.json": results.to_json(),
@@ -35,11 +37,11 @@ def write_study(results: Results, folder: str | Path) -> list[Path]:
         pictures[model, dataset] = figure_bytes(figure, "png")
         for kind, content in (("png", pictures[model, dataset]), ("pdf", figure_bytes(figure, "pdf"))):
             path = drawn / f"{_slug(model)}--{_slug(dataset)}.{kind}"
-            path.write_bytes(content)
+            write_file(path, content)
             written.append(path)
     texts[top / "report.html"] = report_html(results, pictures)
     for path, text in texts.items():
-        path.write_text(text, encoding="utf-8")
+        write_file(path, text)
     return [*texts, *written]
 
 

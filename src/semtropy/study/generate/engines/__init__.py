@@ -1,4 +1,4 @@
-"""Engines say where questions are answered; what is done to one is for `semtropy.study.question_steps` to say."""
+"""Engines run the tasks of `generate`: in this process, against an endpoint, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "Engine", "MakeModel", "load_engine"]
 
-MakeModel = Callable[[], Model]  # called where the model is to live; it travels, the model does not
+MakeModel = Callable[
+    [], Model
+]  # called in the process that runs the model; this is pickled, the model is not
 
 _REGISTRY = {"local": ("local", "LocalEngine"), "ray": ("ray", "RayEngine")}
 ENGINES = tuple(_REGISTRY)
 
 
 class Engine(Protocol):
-    """Outcomes of tasks, in whatever order they come; stopping the iteration stops the work."""
+    """Runs tasks and yields their outcomes as they finish, in any order; closing the iterator stops the work."""
 
     def run(self, tasks: Sequence[QuestionTask], plan: GenerationPlan) -> Iterator[Outcome]: ...
 

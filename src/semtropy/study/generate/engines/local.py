@@ -1,4 +1,4 @@
-"""The engine of one machine: batches in process, or many questions at once against an endpoint."""
+"""The engine of one machine: batches in process, or concurrent requests to an endpoint."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["LocalEngine"]
 
 
 class LocalEngine:
-    """Answers questions here.
+    """Answers questions in this process.
 
-    A model with awaitable draws can have `concurrency` questions under way at once; any other answers `batch`
-    questions at a time. What is under way when the process is killed is drawn again. The model is made once,
-    at the first question.
+    An asynchronous model answers up to `concurrency` questions at once; any other answers `batch` questions at a time.
+    Questions in progress when the process is killed are drawn again by the next run. The model is created once, at
+    the first question.
     """
 
     def __init__(self, make_model: MakeModel, *, batch: int = 1, concurrency: int = 1) -> None:

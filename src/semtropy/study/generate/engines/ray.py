@@ -1,7 +1,7 @@
-"""The engine of a cluster: Ray Data over questions, with a pool of actors that each hold a model.
+"""The engine of a cluster: Ray Data with a pool of actors that each hold a model.
 
-Questions stream through the pool with Ray's own back-pressure; actors that are lost are started again and
-their questions asked again. Rows come back to this process, the one writer of the recording.
+Questions stream through the pool with Ray's back-pressure; lost actors are restarted and their questions asked again.
+Rows come back to this process, which alone writes the recording.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MOST_BLOCKS = 5000
 
 
 class RayEngine:
-    """Answers questions on a Ray cluster, the one at `address` or in RAY_ADDRESS, else one started here.
+    """Answers questions on a Ray cluster: at `address`, or in RAY_ADDRESS, else one started on this machine.
 
-    `workers` actors, each with `cpus` and `gpus` of its node, answer `batch` questions at a time.
+    Each of `workers` actors takes `cpus` and `gpus` of its node and answers `batch` questions at a time.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RayEngine:
         self._cpus, self._gpus, self._address = cpus, gpus, address
 
     def run(self, tasks: Sequence[QuestionTask], plan: GenerationPlan) -> Iterator[Outcome]:
-        """The outcomes as they come back, each question once."""
+        """The outcomes as they arrive, one per question."""
         if not tasks:
             return
         ray = _ray()
@@ -62,8 +62,8 @@ class RayEngine:
                     yield outcome
         except ray.exceptions.RayError as error:
             raise ModelError(
-                f"the Ray cluster gave up, {len(waiting)} questions open ({type(error).__name__}: {error}). "
-                "What was finished is safe: run the same command again to go on"
+                f"the Ray cluster failed with {len(waiting)} questions left ({type(error).__name__}: {error}). "
+                "Finished questions are stored: run the same command again to continue"
             ) from error
 
     def _stream(
@@ -74,7 +74,7 @@ class RayEngine:
         context = data.DataContext.get_current()
         context.enable_progress_bars = False
         context.execution_options.verbose_progress = False
-        # A block is a task, and what a lost actor costs: a batch, or more where there are very many questions.
+        # A block is the unit of work and of loss: one batch, or more where there are more than MOST_BLOCKS batches.
         blocks = min(MOST_BLOCKS, -(-len(tasks) // self._batch))
         questions = data.from_items([{"task": _pack(task)} for task in tasks], override_num_blocks=blocks)
         answered = questions.map_batches(
@@ -92,7 +92,7 @@ class RayEngine:
 
 
 class _Worker:
-    """One actor: makes the model where it runs, then answers batches."""
+    """One actor: creates its model, then answers batches."""
 
     def __init__(self, make_model: MakeModel, plan: GenerationPlan) -> None:
         self._plan = plan
