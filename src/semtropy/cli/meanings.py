@@ -1,4 +1,4 @@
-"""`semtropy meanings FILE`: the groups of a question, so that a person can see whether they are right."""
+"""`semtropy meanings FILE`: show the groups of each question, so that a person can check them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,17 @@ def register(commands: Any) -> None:
         description="Show which samples of a question count as one meaning, the most frequent first.",
     )
     add = parser.add_argument
-    add("recording", metavar="FILE", help="a recording: .jsonl, .jsonl.gz, .parquet, or a folder")
-    add("--id", action="append", metavar="ID", help="only this question; may be given several times")
-    add("--limit", type=int, default=10, metavar="N", help="at most so many questions (default: 10)")
-    add("--wordings", type=int, default=5, metavar="N", help="at most so many a meaning (default: 5)")
-    add("--judge", metavar="J", help="group anew with this judge, without writing anything")
+    add("recording", metavar="FILE", help="a recording (.jsonl, .jsonl.gz, .parquet) or the folder of a run")
+    add("--id", action="append", metavar="ID", help="show only this question; may be repeated")
+    add("--limit", type=int, default=10, metavar="N", help="number of questions to show (default: 10)")
+    add(
+        "--wordings",
+        type=int,
+        default=5,
+        metavar="N",
+        help="number of wordings to show per meaning (default: 5)",
+    )
+    add("--judge", metavar="J", help="regroup with this judge; nothing is written")
     parser.set_defaults(run=run)
 
 

@@ -14,8 +14,8 @@ def register(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "models",
-        help="list models; fetch or remove the built-in one's weights",
-        description="List the available models, and fetch or remove cached weights.",
+        help="list models; download or delete the weights of the built-in model",
+        description="List the available models, or download or delete cached weights.",
     )
     parser.add_argument(
         "action",

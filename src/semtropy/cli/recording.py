@@ -26,7 +26,7 @@ def register(commands: Any) -> None:
 
     info = _verb(verbs, "info", "summarise a recording", run_info)
     info.add_argument("recording", help="a file or a folder")
-    info.add_argument("--json", action="store_true", help="one JSON object")
+    info.add_argument("--json", action="store_true", help="print JSON")
 
     verify = _verb(
         verbs, "verify", "read every byte and list faults; exit code 1 if there are any", run_verify
@@ -34,12 +34,12 @@ def register(commands: Any) -> None:
     verify.add_argument("recording", nargs="+", help="files or folders")
 
     merge = _verb(verbs, "merge", "merge the folders of one run's shards into one folder", run_merge)
-    merge.add_argument("sources", nargs="+", metavar="FOLDER", help="the shards")
-    merge.add_argument("--out", required=True, metavar="DIR", help="the folder for all rows")
+    merge.add_argument("sources", nargs="+", metavar="FOLDER", help="the folders to merge")
+    merge.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
 
     export = _verb(verbs, "export", "write a recording as one file", run_export)
     export.add_argument("recording", help="a file or a folder")
-    export.add_argument("file", help="the file to write; its name ends in .jsonl, .jsonl.gz or .parquet")
+    export.add_argument("file", help="the file to write: .jsonl, .jsonl.gz or .parquet")
 
 
 def _verb(verbs: Any, name: str, summary: str, run: Callable[[argparse.Namespace], int]) -> Any:

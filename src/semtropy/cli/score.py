@@ -1,4 +1,4 @@
-"""`semtropy score FILE`: a line a question of a recording, how sure the model was of its answer."""
+"""`semtropy score FILE`: the entropy and verdict of each question of a recording, one line per question."""
 
 from __future__ import annotations
 
@@ -26,26 +26,28 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "score",
         help="score the answers of a recording",
-        description="Score the answers of a recording: one line a question, without asking a model.",
+        description="Score the answers of a recording, one line per question. No model is called.",
     )
     add = parser.add_argument
     add(
         "recording",
         metavar="FILE",
-        help="a recording: .jsonl, .jsonl.gz, .parquet, or a folder being written",
+        help="a recording (.jsonl, .jsonl.gz, .parquet) or the folder of a run",
     )
-    add("--estimator", default="bayes", metavar="E", help="which estimator (default: bayes)")
-    add("--prior", type=Path, metavar="FILE", help="a fitted prior for bayes (default: the one that ships)")
+    add("--estimator", default="bayes", metavar="E", help="the estimator or scorer to use (default: bayes)")
+    add("--prior", type=Path, metavar="FILE", help="a fitted prior for bayes (default: the built-in prior)")
     add(
         "--calibration",
         type=Path,
         metavar="FILE",
-        help="turns entropy into a probability; `calibrate` makes it",
+        help="a file written by `semtropy calibrate`: adds the probability of a hallucination",
     )
     add(
-        "--judge", metavar="J", help="who groups answers that have no meaning yet (default: that is an error)"
+        "--judge",
+        metavar="J",
+        help="group answers that have no meaning yet with this judge (default: an error)",
     )
-    add("--json", action="store_true", help="print JSON lines: a verdict a question, with its id")
+    add("--json", action="store_true", help="print one JSON object per question")
     parser.set_defaults(run=run)
 
 
