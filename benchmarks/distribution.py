@@ -33,7 +33,7 @@ def milliseconds(ask: Callable[[], object], times: int = 10) -> float:
 
 def interval(components: tuple[PosteriorComponent, ...]) -> Callable[[], object]:
     def ask() -> object:
-        law = Mixture(components, 0.0, 1.0)
+        law = Mixture(components)
         return law.quantile(0.05), law.quantile(0.95)
 
     return ask
@@ -58,7 +58,7 @@ def main() -> None:
 def accuracy(floors: list[float], alpha: float, theta: float) -> None:
     points = np.linspace(0.6, 2.0, 15)
     best = two_level_cdf(floors, 12, points, alpha, theta, tolerance=1e-6)
-    law = Mixture((component(floors, 12, alpha, theta),), 0.0, 1.0)
+    law = Mixture((component(floors, 12, alpha, theta),))
     off = np.abs(law.cdf(points) - best).max()
     print(f"alpha {alpha}, theta {theta}: a mixture is off by {off:.1e} and says {law.error(points):.1e}")
     spent = milliseconds(lambda: two_level_cdf(floors, 12, points, alpha, theta), 2)

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from scipy.special import betainc, xlogy
 
 from semtropy.entropy import cdf, dirichlet_moments, moments, two_level_cdf, two_level_moments
-from semtropy.entropy.distribution import Mixture, PosteriorComponent, conditional, splits, unseen
-from semtropy.entropy.distribution.unseen import shared_table, symmetric_table
+from semtropy.entropy.distribution import (
+    Mixture,
+    PosteriorComponent,
+    conditional,
+    entropy_table,
+    sampling,
+    share_density,
+)
+from semtropy.entropy.distribution.unseen_dirichlet import shared_table, symmetric_table
 from semtropy.errors import InputError
 
 
@@ -68,7 +75,7 @@ def test_three_meanings_by_a_fine_grid(point: float) -> None:
     weight = inside * b[..., 0] * b[..., 1] ** 0.5
     expected = (weight * (entropy(b) <= point)).sum() / weight.sum()
     powers = PosteriorComponent(1.0, np.array([1.0, 0.5, 0.0]), np.ones(3), np.array(floors), 0, 0.5)
-    mixture = Mixture((powers,), 0.0, 0.0, draws=1 << 15)
+    mixture = Mixture((powers,), draws=1 << 15)
     assert mixture.cdf([point])[0] == pytest.approx(expected, abs=1e-3)
 
 
@@ -122,7 +129,7 @@ def test_moments_are_the_contours(floors: list[float], size: int, alpha: float, 
     low, high = c.support()
     ends = max(low, exact.mean[0] - 12 * sd), min(high, exact.mean[0] + 12 * sd)
     for rough, near in ((False, 1), (True, 20)):  # as `two_level_cdf` has it, and as a belief does
-        law = Mixture((c,), float(exact.mean[0]), float(exact.variance[0]), draws=1 << 13, rough=rough)
+        law = Mixture((c,), draws=1 << 13, rough=rough)
         mean, variance = moments_of(law.cdf, *ends)
         assert law.exact
         assert mean == pytest.approx(exact.mean[0], abs=near * (3e-4 * sd + 3e-5))
@@ -181,7 +188,7 @@ def test_shared_tables_are_near(meanings: int, alpha: float) -> None:
 )
 def test_properties(floors: list[float], unseen: int, alpha: float, theta: float, random) -> None:
     size = len(floors) + unseen
-    law = Mixture((component(floors, size, alpha, theta),), 0.0, 1.0)
+    law = Mixture((component(floors, size, alpha, theta),))
     points = np.linspace(-0.1, np.log(size) + 0.1, 15)
     values = law.cdf(points)
     assert values[0] == 0.0
@@ -189,14 +196,14 @@ def test_properties(floors: list[float], unseen: int, alpha: float, theta: float
     assert np.all(np.diff(values) >= -1e-12)
     shuffled = list(floors)
     random.shuffle(shuffled)
-    same = Mixture((component(shuffled, size, alpha, theta),), 0.0, 1.0)
+    same = Mixture((component(shuffled, size, alpha, theta),))
     np.testing.assert_allclose(same.cdf(points), values, atol=1e-12)
     assert law.cdf([np.log(size)])[0] == 1.0
 
 
 def test_quantiles_invert_and_rise() -> None:
     parts = tuple(component([0.3, 0.05], k, 0.2, 0.3, weight=1 / k) for k in (2, 3, 5, 10))
-    law = Mixture((*parts, component([0.35], 1, 0.2, 0.3, weight=0.1)), 0.0, 1.0)
+    law = Mixture((*parts, component([0.35], 1, 0.2, 0.3, weight=0.1)))
     levels = [0.1, 0.5, 0.9, 0.95]
     quantiles = [law.quantile(level) for level in levels]
     assert quantiles == sorted(quantiles)
@@ -207,7 +214,7 @@ def test_quantiles_invert_and_rise() -> None:
 
 def test_what_was_asked_before_changes_nothing() -> None:
     parts = tuple(component([0.3, 0.05, 0.01], k, 0.2, 0.3, weight=1 / k) for k in (3, 5, 10))
-    fresh, used = Mixture(parts, 0.0, 1.0), Mixture(parts, 0.0, 1.0)
+    fresh, used = Mixture(parts), Mixture(parts)
     used.cdf(np.linspace(0, 2, 50))
     assert fresh.quantile(0.05) == used.quantile(0.05)
     assert fresh.cdf([1.0])[0] == used.cdf([1.0])[0]
@@ -217,7 +224,7 @@ def test_very_many_meanings_fall_back_and_say_so() -> None:
     floors = [0.01] * 80
     c = component(floors, 100, 0.5, 1.0)
     exact = two_level_moments(floors, [1] * 80, [100], 0.5, 1.0)
-    law = Mixture((c,), float(exact.mean[0]), float(exact.variance[0]))
+    law = Mixture((c,))
     assert not law.exact
     assert law.quantile(0.5) == pytest.approx(exact.mean[0], abs=np.sqrt(exact.variance[0]))
 
@@ -230,20 +237,20 @@ def test_bad_input() -> None:
     with pytest.raises(InputError, match="theta"):
         two_level_cdf([0.1], 2, [0.5], theta=0.0)
     with pytest.raises(InputError, match="level"):
-        Mixture((component([0.1], 2, 0.5, 1.0),), 0.0, 1.0).quantile(1.5)
+        Mixture((component([0.1], 2, 0.5, 1.0),)).quantile(1.5)
     with pytest.raises(InputError, match="weights"):
-        Mixture((), 0.0, 1.0).cdf([0.5])
+        Mixture(()).cdf([0.5])
 
 
 @pytest.mark.parametrize("size", [3, 4, 12])
 def test_numpy_and_compiled_forms_agree(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if splits._distribution is None:
+    if sampling._distribution is None:
         pytest.skip("the compiled form was not built")
     c, points = component([0.3, 0.1, 0.02], size, 0.2, 0.3), np.linspace(0.5, 2.0, 7)
-    compiled = Mixture((c,), 0.0, 1.0).cdf(points)
-    for module in (splits, conditional, unseen):
+    compiled = Mixture((c,)).cdf(points)
+    for module in (sampling, conditional, entropy_table, share_density):
         monkeypatch.setattr(module, "_distribution", None)
     symmetric_table.cache_clear()
-    plain = Mixture((c,), 0.0, 1.0).cdf(points)
+    plain = Mixture((c,)).cdf(points)
     symmetric_table.cache_clear()
     np.testing.assert_allclose(plain, compiled, atol=1e-9)

@@ -54,7 +54,7 @@ class Bayes:
         notes = (() if self.prior.trained_on else (DEFAULT_PRIOR,)) + (
             () if any(evidence.distinct) else (NO_FLOORS,)
         )
-        return Belief(mean, variance, Mixture(parts, mean, variance), notes)
+        return Belief(mean, variance, Mixture(parts), notes)
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         means, variances = np.empty(len(evidences)), np.empty(len(evidences))

@@ -96,7 +96,7 @@ class BayesPaper:
             for w, k in zip(weights, sizes, strict=True)
         ]
         notes = () if self.prior.trained_on else (NO_TRAINING,)
-        return Belief(mean, variance, Mixture(tuple(parts), mean, variance), notes)
+        return Belief(mean, variance, Mixture(tuple(parts)), notes)
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         if self.method != "exact":

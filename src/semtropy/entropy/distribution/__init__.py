@@ -1,5 +1,7 @@
 """The distribution function of the entropy: credible intervals and P(h > x) without Monte Carlo noise."""
 
-from .mixture import Known, Mixture, PosteriorComponent, cdf, mix, two_level_cdf
+from .adaptive import cdf, two_level_cdf
+from .component import PosteriorComponent
+from .mixture import Known, Mixture, mix
 
 __all__ = ["Known", "Mixture", "PosteriorComponent", "cdf", "mix", "two_level_cdf"]

@@ -1,7 +1,7 @@
 """Evenly spread points in the unit cube: a rank-1 lattice, bent so that functions need not be periodic.
 
-The generating numbers were searched for one dimension at a time so that lattices of 2^8 to 2^18 points, all with the
-same numbers, have a small worst-case error with weights 1 / j^2 on the dimensions.
+The generating numbers were searched for one dimension at a time so that lattices of 2^8 to 2^18 points, all with
+the same numbers, have a small worst-case error with weights 1 / j^2 on the dimensions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["MOST_DIMENSIONS", "lattice"]
 
 # fmt: off
 GENERATORS = (
-    1, 119433, 55489, 46391, 24519, 41565, 94441, 237929, 34649, 161581, 43569, 117069, 175921, 100395, 109789, 194873,
-    177125, 218375, 152025, 259575, 227551, 99635, 27285, 198497, 187215, 79513, 233749, 177037, 83919, 140223, 253237,
-    57153, 93363, 166291, 169133, 57241, 260641, 14411, 152665, 130347, 220403, 231991, 158139, 112905, 258081, 96821,
-    120801, 216735, 91335, 210007, 255965, 111321, 41059, 72965, 28235, 241537, 97157, 249007, 243481, 257497, 226015,
-    60721, 221105, 155999,
+    1, 119433, 55489, 46391, 24519, 41565, 94441, 237929, 34649, 161581, 43569, 117069, 175921, 100395, 109789,
+    194873, 177125, 218375, 152025, 259575, 227551, 99635, 27285, 198497, 187215, 79513, 233749, 177037, 83919,
+    140223, 253237, 57153, 93363, 166291, 169133, 57241, 260641, 14411, 152665, 130347, 220403, 231991, 158139,
+    112905, 258081, 96821, 120801, 216735, 91335, 210007, 255965, 111321, 41059, 72965, 28235, 241537, 97157,
+    249007, 243481, 257497, 226015, 60721, 221105, 155999,
 )
 # fmt: on
 MOST_DIMENSIONS = len(GENERATORS)
@@ -38,8 +38,8 @@ SMOOTHED = 6  # beyond so many dimensions the smoothing's weights cost more than
 def lattice(dimensions: int, points: int) -> tuple[Floats, Floats]:
     """`points` (a power of 2) rows in the open unit cube, and their weights.
 
-    In few dimensions u = 3 v^2 - 2 v^3 flattens what a function does at the cube's faces; in many, points are folded.
-    The first half of the points is a lattice of its own, and so is the second.
+    In few dimensions u = 3 v^2 - 2 v^3 flattens what a function does at the cube's faces; in many, points are
+    folded. The first half of the points is a lattice of its own, and so is the second.
 
     >>> u, weight = lattice(1, 4)
     >>> u[:, 0].tolist(), weight.tolist()

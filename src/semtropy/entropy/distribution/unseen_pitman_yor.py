@@ -1,13 +1,15 @@
-"""The distribution of the entropy of a Pitman-Yor process: meanings without end, of which none was seen.
+"""The distribution of the entropy of a Pitman-Yor process: an unbounded number of meanings, none of them seen.
 
-The first meaning found takes a share w of the mass, Beta(1 - discount, concentration + discount), and the rest is
-split by such a process again, its concentration higher by the discount:
+By stick breaking (Pitman and Yor, Ann. Probab. 1997) the first meaning found takes a share w of the mass, Beta(1 -
+discount, concentration + discount), and the rest is split by such a process again, its concentration higher by the
+discount:
 
     h = H2(w) + (1 - w) h',     H2 the entropy of two outcomes.
 
-So each table is made from that of the next concentration by an integral over w alone. They end where the distribution
-is a bell: there it is taken to be a gamma law, turned round, with the right first three moments, which have a closed
-form (`skewness`). The law is off by up to 0.005; steps down from it make that less, 2e-5 at half its concentration.
+So each table is made from that of the next concentration by an integral over w alone. The recursion starts at a
+concentration where the distribution is a bell: there it is taken to be a reflected gamma distribution with the
+right first three moments, which have a closed form (`skewness`). That start is off by up to 0.005; each step down
+reduces the error, to 2e-5 at half the concentration.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import digamma, gammaincc, polygamma
 
+from .entropy_table import EntropyTable, graded_points
 from .qmc import lattice
-from .unseen import EntropyTable, block_moments, graded_points, joined
+from .unseen_dirichlet import block_moments, joined_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["pitman_yor_table", "skewness"]
 
 POINTS = 512
-BELL = 8.0  # from this concentration on, three moments tell the distribution
+BELL = 8.0  # from this concentration on, three moments determine the distribution well enough
 BELOW, ABOVE = 12.0, 8.0  # standard deviations on either side of the mean
 
 
@@ -43,22 +46,22 @@ def pitman_yor_table(concentration: float, discount: float) -> EntropyTable:
     mean, sd = block_moments(-discount, concentration)
     low, high = max(0.0, mean - BELOW * sd), mean + ABOVE * sd
     if concentration >= BELL:
-        points, lean = graded_points(low, high), skewness(concentration, discount)
-        return EntropyTable.through(low, high, _turned_gamma((points - mean) / sd, lean))
+        points, skew = graded_points(low, high), skewness(concentration, discount)
+        return EntropyTable.through(low, high, _reflected_gamma((points - mean) / sd, skew))
     above = [concentration]
     while above[-1] + discount < BELL:
         above.append(above[-1] + discount)
-    for c in above[:0:-1]:  # from the top, for a small discount would have Python descend too far
+    for c in above[:0:-1]:  # fills the cache from the top: a small discount would exceed the recursion limit
         pitman_yor_table(c, discount)
     rest = pitman_yor_table(concentration + discount, discount)
-    return joined(1 - discount, concentration + discount, rest, (low, high), *lattice(1, POINTS))
+    return joined_table(1 - discount, concentration + discount, rest, (low, high), *lattice(1, POINTS))
 
 
 def skewness(concentration: float, discount: float) -> float:
     """The third central moment of the entropy over the third power of its standard deviation.
 
     E[sum of p_i^a p_j^b p_k^c over different meanings] is a product of gamma functions for any a, b, c (Pitman's
-    partition probabilities); its derivatives at sums of 3 are the parts of E[h^3].
+    exchangeable partition probabilities); its derivatives at a + b + c = 3 are the parts of E[h^3].
 
     >>> round(skewness(10.0, 0.25), 4)
     -0.4649
@@ -76,8 +79,8 @@ def skewness(concentration: float, discount: float) -> float:
     return float((-cube - 3 * mean * sd**2 - mean**3) / sd**3)
 
 
-def _turned_gamma(z: Floats, lean: float) -> Floats:
-    """P(at most z standard deviations above the mean) for a gamma law with the skewness `lean` < 0."""
-    shape = 4 / max(lean**2, 1e-6)
+def _reflected_gamma(z: Floats, skew: float) -> Floats:
+    """P(at most z standard deviations above the mean) for a reflected gamma distribution of that skewness (< 0)."""
+    shape = 4 / max(skew**2, 1e-6)
     result: Floats = gammaincc(shape, np.maximum(shape - z * np.sqrt(shape), 0.0))
     return result

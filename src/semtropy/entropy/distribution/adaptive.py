@@ -1,0 +1,102 @@
+"""P(entropy <= point) for one number of meanings K, with draws added until the error estimate meets a tolerance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import ConvergenceError, InputError
+from ..inputs import check_alpha, clean_floors, vector, whole_counts
+from .component import PosteriorComponent
+from .mixture import Mixture
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["cdf", "two_level_cdf"]
+
+DRAWS, MOST_DRAWS = 1 << 11, 1 << 18
+
+
+def cdf(
+    counts: ArrayLike,
+    floors: ArrayLike,
+    size: int,
+    points: ArrayLike,
+    alpha: float = 0.5,
+    *,
+    tolerance: float = 1e-5,
+) -> Floats:
+    """P(h <= point) under a Dirichlet(alpha + counts) over `size` meanings, each seen one above its lower bound.
+
+    This is the truncated Dirichlet posterior of Ciosek et al. (TMLR 2025). `counts` and `floors` have one entry per
+    seen meaning. Raises `ConvergenceError` where the error estimate stays 100 times above `tolerance`.
+
+    >>> cdf([1], [0.3], 7, [0.5, 1.0, 1.5]).round(4)
+    array([0.0067, 0.1395, 0.8287])
+    """
+    c, floor = whole_counts(counts), clean_floors(vector(floors, "floors"))
+    _check_length(c, floor, "counts")
+    check_alpha(alpha)
+    return _refine(c + (alpha - 1.0), np.ones(c.size), floor, size, points, alpha, tolerance)
+
+
+def two_level_cdf(
+    floors: ArrayLike,
+    size: int,
+    points: ArrayLike,
+    alpha: float = 0.5,
+    theta: float = 1.0,
+    *,
+    no_logprob: ArrayLike | None = None,
+    tolerance: float = 1e-5,
+) -> Floats:
+    """P(h <= point) under the two-level model (see two_level.py) with K = `size` meanings.
+
+    `floors` has the summed probability of the sequences of each seen meaning, and `no_logprob` the number of
+    further draws of it whose probability is unknown. The number of distinct sequences does not matter.
+
+    >>> two_level_cdf([0.3], 7, [0.5, 1.0, 1.5], alpha=0.05, theta=0.1).round(4)
+    array([0.172 , 0.7907, 0.9984])
+    """
+    floor = clean_floors(vector(floors, "floors"))
+    u = np.zeros(floor.size) if no_logprob is None else whole_counts(no_logprob, least=0, name="no_logprob")
+    _check_length(u, floor, "no_logprob")
+    check_alpha(alpha)
+    if not 1e-3 <= theta <= 1e3:
+        raise InputError(f"theta is {theta}: it must be a number from 0.001 to 1000")
+    return _refine(u + (alpha - theta), np.full(floor.size, theta), floor, size, points, alpha, tolerance)
+
+
+def _check_length(array: Floats, floors: Floats, name: str) -> None:
+    if array.size != floors.size:
+        raise InputError(
+            f"{name} has {array.size} entries and floors {floors.size}: both need one entry per meaning"
+        )
+
+
+def _refine(
+    p: Floats, q: Floats, floors: Floats, size: int, points: ArrayLike, alpha: float, tolerance: float
+) -> Floats:
+    if size != int(size) or size < floors.size:
+        raise InputError(
+            f"size is {size} but {floors.size} meanings were seen: K must be a whole number, at least that"
+        )
+    if not 1e-7 <= tolerance < 1:
+        raise InputError(f"tolerance is {tolerance}: it must be a number from 1e-7 to below 1")
+    component = PosteriorComponent(1.0, p, q, floors, (int(size) - floors.size) * alpha, alpha)
+    at, draws = vector(points, "points"), DRAWS
+    while True:
+        mixture = Mixture((component,), draws, rough=False)
+        error = mixture.error(at)
+        if error <= tolerance or draws >= MOST_DRAWS:
+            break
+        draws *= 4 if error > 2 * tolerance else 2
+    if error > 100 * tolerance:
+        raise ConvergenceError(
+            f"the distribution function converged to {error:.1e}; {tolerance:.1e} was asked for"
+        )
+    return mixture.cdf(at)

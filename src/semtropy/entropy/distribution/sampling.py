@@ -1,0 +1,198 @@
+"""Lattice draws from a product density over meaning probabilities, each with the conditional distribution it leaves.
+
+The meanings' probabilities are drawn from the top down (`splits`), all but one; the remaining one is integrated out
+(`conditional`). The draws are in two halves, each a lattice, so that the difference of the halves estimates the
+error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+
+from ..shannon import entropy_term
+from .conditional import ConditionalAverage, ParabolicCells, ScaledTables
+from .factor import Factor
+from .qmc import lattice
+from .splits import Splits
+from .unseen_dirichlet import shared_table, symmetric_table
+from .unseen_pitman_yor import pitman_yor_table
+
+try:
+    from .._native import distribution as _distribution  # type: ignore[attr-defined]
+except ImportError:  # no compiler when semtropy was installed
+    _distribution = None
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .entropy_table import EntropyTable
+    from .share_table import ShareTable
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["conditional_averages", "unseen_meanings"]
+
+CELLS = 32
+TINY = 1e-14
+COARSE, FINE = 1024, 8192  # lattice points for the tables of unseen meanings
+LEAST_LOG_SCALE = -690.0
+
+
+@dataclass(slots=True)
+class _PartialDraws:
+    """Draws on the way down: the log of what is left of each total, the entropy so far, and the log of the weight."""
+
+    log_rest: Floats
+    entropy: Floats
+    log_weight: Floats
+
+    @staticmethod
+    def begin(n: int, log_room: float) -> _PartialDraws:
+        return _PartialDraws(np.full(n, log_room), np.zeros(n), np.zeros(n))
+
+    def take(self, factor: Factor, table: ShareTable, u: Floats) -> Floats:
+        """Draw the factor's part y of what is left, at cumulative probabilities u; returns log y."""
+        if _distribution is not None:
+            taken, own = np.empty(u.size), (factor.p, factor.q, factor.floor)
+            _distribution.take(
+                *(own, table.log_rest, table.z, table.slope, np.ascontiguousarray(u)),
+                *(self.log_rest, self.entropy, self.log_weight, taken),
+            )
+            return taken
+        z, log_slope = table.draw(u, self.log_rest)
+        log_y, log_left = self.log_rest - np.logaddexp(0, -z), self.log_rest - np.logaddexp(0, z)
+        self.log_weight += log_slope + factor.log(log_y) + log_y + log_left - self.log_rest
+        self.entropy += entropy_term(factor.floor + np.exp(log_y))
+        self.log_rest = log_left
+        return log_y
+
+    def finish(self, first: Factor) -> tuple[Floats, Floats]:
+        """The entropy and the log-weight once the first meaning takes what is left."""
+        entropy = self.entropy + entropy_term(first.floor + np.exp(self.log_rest))
+        return entropy, self.log_weight + first.log(self.log_rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _UnseenBlock:
+    """Two or more unseen meanings: their Dirichlet mass, the number of draws, and the table of their entropy."""
+
+    mass: float
+    draws: int
+    table: EntropyTable
+
+
+def conditional_averages(
+    factors: Sequence[Factor],
+    log_room: float,
+    alpha: float,
+    masses: Sequence[float],
+    draws: Sequence[int],
+    *,
+    rough: bool = False,
+) -> list[ConditionalAverage]:
+    """The averaged conditional distributions for each mass of unseen meanings, from `draws` draws (powers of 2) each.
+
+    `rough` uses smaller and shared tables: faster, and accurate enough where draws are few.
+    """
+    ordered = sorted(factors, key=lambda f: (f.floor, f.p, f.q))
+    levels = len(ordered) if any(masses) else max(1, len(ordered) - 1)
+    splits = Splits.of(ordered, log_room, levels, rough=rough)
+    tables = [_unseen_table(alpha, mass, n, rough=rough) for mass, n in zip(masses, draws, strict=True)]
+    requests = list(zip(masses, draws, tables, strict=True))
+    blocks = [_UnseenBlock(mass, n, table) for mass, n, table in requests if table is not None]
+    scaled = iter(_scaled_tables(splits, log_room, blocks))
+    return [
+        _cells(splits, log_room, mass, n) if table is None else next(scaled) for mass, n, table in requests
+    ]
+
+
+def unseen_meanings(mass: float, alpha: float) -> int | None:
+    """The number of unseen meanings, `alpha` of the mass each; None where it is unbounded (a Pitman-Yor process)."""
+    return round(mass / alpha) if alpha > 0 else None
+
+
+def _unseen_table(alpha: float, mass: float, draws: int, *, rough: bool) -> EntropyTable | None:
+    """The entropy of the unseen meanings; None where they are one or none, which have none."""
+    unseen = unseen_meanings(mass, alpha)
+    if unseen is None:
+        return pitman_yor_table(mass, -alpha)
+    if unseen < 2:
+        return None
+    if rough:
+        return shared_table(unseen, alpha)
+    return symmetric_table(unseen, alpha, COARSE if draws <= 1 << 15 else FINE)
+
+
+def _scaled_tables(splits: Splits, log_room: float, blocks: Sequence[_UnseenBlock]) -> list[ScaledTables]:
+    """The mass of each unseen block is drawn first, then the seen meanings from the last to the first."""
+    if not blocks:
+        return []
+    m = len(splits.factors)
+    lattices = [lattice(m, block.draws) for block in blocks]
+    at, share = (np.concatenate(arrays) for arrays in zip(*lattices, strict=True))
+    state, log_mass = _PartialDraws.begin(len(at), log_room), np.empty(len(at))
+    parts = [slice(a, b) for a, b in pairwise(np.cumsum([0, *(block.draws for block in blocks)]))]
+    for block, part in zip(blocks, parts, strict=True):
+        factor, own = Factor(0.0, block.mass, 0.0), _PartialDraws.begin(block.draws, log_room)
+        log_mass[part] = own.take(factor, splits.share(factor, m, np.array([log_room])).table(), at[part, 0])
+        state.log_rest[part], state.entropy[part] = own.log_rest, own.entropy
+        state.log_weight[part] = own.log_weight
+    # The entropy of the block's mass as a whole is counted; its table adds what is within.
+    for j in range(m - 1, 0, -1):
+        factor = splits.factors[j]
+        state.take(factor, splits.table(factor, j, state.log_rest), at[:, m - j])
+    entropy, log_weight = state.finish(splits.factors[0])
+    scale = np.exp(np.maximum(log_mass, LEAST_LOG_SCALE))
+    return [
+        ScaledTables(block.table, entropy[part], scale[part], _normalised(log_weight[part], share[part]))
+        for block, part in zip(blocks, parts, strict=True)
+    ]
+
+
+def _normalised(log_weight: Floats, share: Floats) -> Floats:
+    weight: Floats = share * np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    return weight
+
+
+def _cells(splits: Splits, log_room: float, unseen: float, draws: int) -> ParabolicCells:
+    """All splits but the last are drawn; the last is between the first factor and the one above it."""
+    m = len(splits.factors)
+    chain = [(splits.factors[j], j) for j in range(m - 1, 0, -1)]
+    if unseen:
+        chain = [(Factor(0.0, unseen, 0.0), m), *chain]
+    outer = len(chain) - 1
+    n = max(1, draws // 4) if outer else 1
+    state = _PartialDraws.begin(n, log_room)
+    u, share = lattice(outer, n) if outer else (np.empty((1, 0)), np.ones(1))
+    for k, (factor, below) in enumerate(chain[:-1]):
+        state.take(factor, splits.table(factor, below, state.log_rest), u[:, k])
+    state.log_weight += np.log(share)
+    factor, below = chain[-1]
+    table = splits.table(factor, below, state.log_rest)
+    return _last_split(state, splits.factors[0], factor, table, CELLS if outer else 4 * draws)
+
+
+def _last_split(
+    state: _PartialDraws, first: Factor, last: Factor, table: ShareTable, cells: int
+) -> ParabolicCells:
+    """The last split in `cells` cells for each draw: parabolas through the entropy at both ends and the middle."""
+    edges = np.concatenate([[TINY], expit(np.linspace(-16, 16, cells - 1)), [1 - TINY]])
+    u = np.empty(2 * cells + 1)
+    u[::2], u[1::2] = edges, (edges[1:] + edges[:-1]) / 2
+    n = state.log_rest.size
+    spread = _PartialDraws(*(np.repeat(a, u.size) for a in (state.log_rest, state.entropy, state.log_weight)))
+    spread.take(last, table, np.tile(u, n))
+    entropy, log_weight = (a.reshape(n, -1) for a in spread.finish(first))
+    weight = np.exp(log_weight - log_weight.max())
+    mass = np.diff(edges) * (weight[:, :-2:2] + 4 * weight[:, 1::2] + weight[:, 2::2])
+    start, middle, end = entropy[:, :-2:2], entropy[:, 1::2], entropy[:, 2::2]
+    bow = 2 * (2 * middle - start - end)
+    flat = np.where(np.abs(bow) < 1e-300, 1e-300, bow)
+    return ParabolicCells(np.ascontiguousarray(start), end - start + bow, flat, mass / mass.sum())
