@@ -65,6 +65,7 @@ class Mixture:
     Components of the least weight, 1e-4 in sum, are left out. Each of the others is computed once, so an answer
     does not depend on earlier questions. `rough` allows smaller tables, which suit few draws.
 
+    >>> from semtropy.entropy.distribution import PosteriorComponent
     >>> two = PosteriorComponent(1.0, np.array([0.5]), np.array([1.0]), np.array([0.3]), 0.5, 0.5)
     >>> belief = Mixture((two,))
     >>> belief.cdf([0.0, 0.4, 0.7]).round(4).tolist()
