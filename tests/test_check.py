@@ -27,6 +27,7 @@ class Shrinking:
 
     name = "shrinking"
     has_variance = True
+    uses_answer = False
 
     def __call__(self, evidence):
         p = np.array(evidence.counts) / evidence.n
@@ -57,7 +58,7 @@ def test_a_verdict_from_a_name_or_an_object():
     verdict = check("Capital of France?", **OPTIONS, rng=1)
     assert isinstance(verdict, Verdict)
     assert verdict.answer == "Paris"
-    assert verdict.reason is Reason.VARIANCE
+    assert verdict.reason is Reason.DECIDED_LOW
     assert verdict.meanings[0].floor == pytest.approx(0.9)
     assert verdict.partition.counts == tuple(meaning.count for meaning in verdict.meanings)
     assert len(verdict.draws) == verdict.samples

@@ -17,7 +17,7 @@ from rich.console import Console
 from semtropy.check import Checker
 from semtropy.cli import main
 from semtropy.cli._drawing import draw_steps, draw_verdict
-from semtropy.inquiry import conclude
+from semtropy.conclusion import conclude
 from semtropy.models.scripted import ScriptedModel
 from semtropy.stopping import Rounds
 from semtropy.verdict import Verdict
@@ -67,7 +67,7 @@ def test_the_threshold_is_the_users(script):
     ("arguments", "says"),
     [
         (["  "], "prompt is empty"),
-        ([STEADY, "--max-samples", "0"], "samples is 0"),
+        ([STEADY, "--max-samples", "-1"], "samples is -1"),
         ([STEADY, "--variance", "-1"], "gamma is -1"),
         ([STEADY, "--confidence", "0.2"], "confidence is 0.2"),
         ([STEADY, "--estimator", "magic"], "no estimator is called 'magic'"),
@@ -145,17 +145,17 @@ def checker() -> Checker:
 def test_breaking_off_shows_what_is_known(script, capsys, monkeypatch):
     steps = list(checker().stream(SCATTERED, rng=1))
 
-    def broken_off(self, prompt, *, rng=None):
+    def broken_off(self, prompt, *, answer=None, rng=None):
         yield from steps[:2]
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Checker, "stream", broken_off)
     assert run(script, SCATTERED) == 130
-    assert "Interrupted: this is what was known by then." in capsys.readouterr().out
+    assert "Interrupted: the verdict rests on the samples drawn until then." in capsys.readouterr().out
 
 
 def test_breaking_off_before_the_first_answer(script, capsys, monkeypatch):
-    def broken_off(self, prompt, *, rng=None):
+    def broken_off(self, prompt, *, answer=None, rng=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Checker, "stream", broken_off)
@@ -231,7 +231,7 @@ def test_ctrl_c_in_a_terminal_ends_with_what_is_known(smollm2):
     ]
     text, code = in_terminal(arguments, interrupt_at=b"after  2")
     assert code == 130
-    assert "Interrupted: this is what was known by then." in text
+    assert "Interrupted: the verdict rests on the samples drawn until then." in text
     assert "Traceback" not in text
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semtropy.conclusion import conclude
 from semtropy.errors import InputError, ModelTimeout, NoAnswer
-from semtropy.inquiry import Compare, Draw, Drawn, Step, Terms, conclude, inquire
+from semtropy.inquiry import Compare, Draw, Drawn, Step, Terms, inquire
 from semtropy.nouns import Belief, Evidence, Partition, Sample
 from semtropy.stopping import Budget, FixedSamples, Reason, Rounds, VarianceBelow
 
@@ -36,6 +37,7 @@ class Shrinking:
 
     name = "shrinking"
     has_variance = True
+    uses_answer = False
 
     def __call__(self, evidence):
         return Belief(float(len(evidence.counts)), 1 / evidence.n, notes=("A made-up estimator.",))
@@ -107,7 +109,7 @@ def test_time_is_read_from_the_clock_given():
 def test_tokens_and_judge_calls_are_counted():
     last = steps_of(drive("abc", terms=terms(rule=FixedSamples(3))))[-1]
     assert last.spent.tokens == 4  # three samples and the answer
-    assert last.spent.judge_calls == 1 + 2
+    assert last.spent.judge_calls == 1 + 2 + 3  # each is compared with the answer too
 
 
 def test_a_model_that_returns_nothing_at_first_is_an_error():

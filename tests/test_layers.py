@@ -20,14 +20,18 @@ import semtropy
 # `llm` judge asks a model, and `cli` comes last because `semtropy serve` starts the server.
 LAYERS = (
     "errors",
+    "samples",
+    "evidence",
     "nouns",
     "entropy",
     "estimators",
     "scorers",
     "calibration",
+    "refusals",
     "stopping",
     "verdict",
     "inquiry",
+    "conclusion",
     "recording",
     "models",
     "meaning",

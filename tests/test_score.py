@@ -31,6 +31,7 @@ class Mirror:
 
     name = "mirror"
     has_variance = True
+    uses_answer = False
 
     def __init__(self) -> None:
         self.seen: list[Evidence] = []

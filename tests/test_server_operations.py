@@ -94,9 +94,9 @@ def test_the_what_if_of_the_same_terms_is_the_check_itself(url: str) -> None:
     events = httpx.post(f"{url}/v1/check", json=body).text.strip().split("\n\n")
     data = [json.loads(event.splitlines()[1].removeprefix("data: ")) for event in events]
     samples = [sample for step in data[1:-1] for sample in step["samples"]]
-    asked = {"prompt": "Who?", "answer": data[-1]["answer"], "samples": samples}
+    asked = {"prompt": "Who?", "answer": data[-2]["answer"], "samples": samples}
     again = httpx.post(f"{url}/api/replay", json=asked).json()["verdict"]
-    for name in ("entropy", "samples", "rounds", "flagged", "reason", "meanings", "answer"):
+    for name in ("entropy", "agreement", "samples", "outcome", "reason", "meanings", "answer"):
         assert again[name] == data[-1][name]
     fewer = httpx.post(f"{url}/api/replay", json={**asked, "rule": {"samples": 2}}).json()["verdict"]
     assert fewer["samples"] == 2

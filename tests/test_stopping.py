@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from semtropy.errors import InputError
 from semtropy.estimators import load_estimator
-from semtropy.nouns import Belief, Evidence
+from semtropy.nouns import Belief, Evidence, KnownAgreement
 from semtropy.stopping import (
     Budget,
     Decided,
@@ -46,7 +47,7 @@ def test_the_papers_rule_samples_on_while_the_variance_is_above_gamma():
 def test_decided_stops_on_either_side_and_not_between():
     rule = Decided(0.7, confidence=0.9)
     verdicts = [rule(Belief(1.0, 0.1, Above(p)), Spent()) for p in (0.95, 0.5, 0.05)]
-    assert verdicts == [Reason.SURELY_HIGH, None, Reason.SURELY_LOW]
+    assert verdicts == [Reason.DECIDED_HIGH, None, Reason.DECIDED_LOW]
 
 
 class Unasked:
@@ -60,8 +61,8 @@ class Unasked:
 
 def test_decided_does_not_ask_for_what_mean_and_variance_prove():
     rule = Decided(0.7, confidence=0.9)
-    assert rule(Belief(5.0, 0.5, Unasked()), Spent()) is Reason.SURELY_HIGH
-    assert rule(Belief(0.1, 0.03, Unasked()), Spent()) is Reason.SURELY_LOW
+    assert rule(Belief(5.0, 0.5, Unasked()), Spent()) is Reason.DECIDED_HIGH
+    assert rule(Belief(0.1, 0.03, Unasked()), Spent()) is Reason.DECIDED_LOW
     assert rule(Belief(0.7, 0.0, Above(0.5)), Spent()) is None
     with pytest.raises(AssertionError, match="were enough"):
         rule(Belief(1.0, 0.1, Unasked()), Spent())
@@ -72,15 +73,26 @@ def test_what_is_proven_is_what_the_distribution_says(threshold):
     for evidence in (Evidence((1,), (0.95,)), Evidence((3, 1), (0.5, 0.1)), Evidence((1,) * 5, (1e-6,) * 5)):
         belief = load_estimator("bayes")(evidence)
         above = belief.probability_above(threshold)
-        expected = Reason.SURELY_HIGH if above >= 0.9 else Reason.SURELY_LOW if above <= 0.1 else None
-        assert Decided(threshold)(belief, Spent()) is expected
+        expected = Reason.DECIDED_HIGH if above >= 0.9 else Reason.DECIDED_LOW if above <= 0.1 else None
+        assert Decided(threshold, 0.9)(belief, Spent()) is expected
 
 
 def test_rules_that_need_more_than_a_mean_say_so():
     with pytest.raises(InputError, match="no variance to stop on: use FixedSamples"):
         VarianceBelow(0.1)(Belief(1.0), Spent())
     with pytest.raises(InputError, match="no distribution to decide on"):
-        Decided(0.7)(Belief(1.0, 0.2), Spent())
+        Decided(0.7)(Belief(1.0), Spent())
+
+
+def test_without_a_distribution_only_what_is_proven_decides():
+    assert Decided(0.7)(Belief(5.0, 0.1), Spent()) is Reason.DECIDED_HIGH
+    assert Decided(0.7)(Belief(1.0, 0.2), Spent()) is None
+
+
+def test_an_answer_the_model_mostly_contradicts_is_decided_against():
+    low = Belief(0.1, 1e-6, Above(0.0))
+    assert Decided(0.7)(replace(low, agreement=KnownAgreement(0.95)), Spent()) is Reason.DECIDED_LOW
+    assert Decided(0.7)(replace(low, agreement=KnownAgreement(0.03)), Spent()) is Reason.DECIDED_HIGH
 
 
 def test_fixed_samples_ignore_the_belief():
@@ -96,9 +108,12 @@ def test_fixed_samples_ignore_the_belief():
         (lambda: VarianceBelow(-1), "gamma"),
         (lambda: VarianceBelow(math.nan), "gamma"),
         (lambda: Decided(0), "threshold"),
+        (lambda: Decided(math.nan), "threshold"),
+        (lambda: Decided(math.inf), "threshold"),
+        (lambda: Decided(-1), "threshold"),
         (lambda: Decided(0.5, 1.0), "confidence"),
         (lambda: FixedSamples(0), "n is 0"),
-        (lambda: Budget(samples=0), "samples"),
+        (lambda: Budget(samples=-1), "samples"),
         (lambda: Budget(tokens=0), "tokens"),
         (lambda: Budget(seconds=-1), "seconds"),
         (lambda: Budget(cost=1.0), "price"),

@@ -61,6 +61,7 @@ class Variance:
 
     name = "stand-in"
     has_variance = True
+    uses_answer = False
 
     def __init__(self) -> None:
         self.seen: list[int] = []

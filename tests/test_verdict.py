@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from semtropy.errors import InputError
 from semtropy.stopping import Reason, Spent
-from semtropy.verdict import Entropy, Meaning, Verdict
+from semtropy.verdict import Entropy, Meaning, Outcome, Verdict, VerdictAgreement, Wording
 
 number = st.floats(0, 10)
 verdicts = st.builds(
@@ -19,19 +19,29 @@ verdicts = st.builds(
     question=st.text(min_size=1),
     answer=st.text(),
     entropy=st.builds(Entropy, number, st.none() | number, st.none() | st.tuples(number, number)),
-    meanings=st.lists(st.builds(Meaning, st.text(), st.integers(1, 9), st.floats(0, 1)), min_size=1).map(
-        tuple
-    ),
+    meanings=st.lists(
+        st.builds(
+            Meaning,
+            st.text(),
+            st.integers(0, 9),
+            st.floats(0, 1),
+            st.lists(st.builds(Wording, st.text(), st.integers(0, 9))).map(tuple),
+            st.booleans(),
+        ),
+        min_size=1,
+    ).map(tuple),
     spent=st.builds(
         Spent,
-        st.integers(1, 99),
+        st.integers(0, 99),
         st.integers(1, 9),
         st.none() | st.integers(0, 99),
         st.integers(0, 9),
         number,
     ),
     reason=st.sampled_from(list(Reason)),
-    flagged=st.booleans(),
+    outcome=st.sampled_from(list(Outcome)),
+    agreement=st.none() | st.builds(VerdictAgreement, st.floats(0, 1), st.none() | st.tuples(number, number)),
+    missing=st.none() | st.text(),
     probability=st.none() | st.floats(0, 1),
     threshold=st.floats(0.1, 5),
     warnings=st.lists(st.text()).map(tuple),
@@ -48,7 +58,9 @@ def test_json_there_and_back_is_the_same_verdict(verdict):
 def test_every_verdict_explains_itself(verdict):
     text = verdict.explain()
     assert str(verdict.reason) in text
-    assert ("threshold" if verdict.probability is None else "by the calibration given") in text
+    if verdict.outcome is not Outcome.NO_ANSWER:
+        assert ("threshold" if verdict.probability is None else "the calibration gives") in text
+        assert (verdict.agreement is None) != ("times in 100" in text)
     assert all(warning in text for warning in verdict.warnings)
 
 
@@ -57,33 +69,55 @@ def one(**changes) -> Verdict:
         "question": "Who?",
         "answer": "Ann",
         "entropy": Entropy(1.2, 0.1, (0.5, 1.9)),
-        "meanings": (Meaning("Ann", 2), Meaning("Bob", 1)),
+        "meanings": (Meaning("Ann", 2, wordings=(Wording("Ann", 2),), has_answer=True), Meaning("Bob", 1)),
         "spent": Spent(samples=3, rounds=2, tokens=9, judge_calls=2, seconds=0.25),
         "reason": Reason.SAMPLES,
-        "flagged": True,
+        "outcome": Outcome.FLAGGED,
     }
     return Verdict(**(settings | changes))
 
 
 def test_the_keys_are_those_of_the_contract():
     keys = {"question", "answer", "entropy", "meanings", "samples", "rounds", "reason", "flagged"}
-    keys |= {"probability", "threshold", "cost", "warnings"}
+    keys |= {"probability", "threshold", "cost", "warnings", "outcome", "agreement", "missing"}
     data = one().to_dict()
     assert set(data) == keys
     assert set(data["entropy"]) == {"mean", "variance", "interval"}
     assert set(data["cost"]) == {"tokens", "judge_calls", "seconds"}
-    assert data["meanings"][0] == {"text": "Ann", "count": 2, "floor": 0.0}
+    wordings = [{"text": "Ann", "count": 2}]
+    ann = {"text": "Ann", "count": 2, "floor": 0.0, "wordings": wordings, "has_answer": True}
+    assert data["meanings"][0] == ann
+    assert set(one(agreement=VerdictAgreement(0.5)).to_dict()["agreement"]) == {"mean", "interval"}
 
 
 def test_headlines():
     assert one().headline() == 'Likely made up: "Ann".'
     assert one(probability=0.8).headline() == 'Probably made up (80%): "Ann".'
-    assert one(flagged=False).headline() == 'Looks steady: "Ann".'
-    assert one(answer=" ").headline() == "No answer: the model returned an empty one."
+    assert one(outcome=Outcome.STEADY).headline() == 'Looks steady: "Ann".'
+    assert one(outcome=Outcome.UNDECIDED).headline() == 'Undecided: "Ann".'
+    silent = one(answer=" ", outcome=Outcome.NO_ANSWER, missing="the model declined to answer")
+    assert silent.headline() == "No answer: the model declined to answer."
+    assert "Semantic entropy" not in silent.explain()
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        ((0,), "No sample was needed"),
+        ((1,), "The one sample means what the answer means."),
+        ((0, 1), 'None of 1 samples mean what the answer means; it says "b1".'),
+        ((0, 5), 'None of 5 samples mean what the answer means; all of them say "b1".'),
+        ((1, 1, 1), "1 of 3 samples means what the answer means; the 3 samples mean 3 different things."),
+        ((2, 3), '2 of 5 samples mean what the answer means; they fall into 2 meanings, the commonest "b1"'),
+    ],
+)
+def test_where_the_answer_stands_among_the_samples(counts, sentence):
+    meanings = tuple(Meaning(f"b{i}", count, has_answer=i == 0) for i, count in enumerate(counts))
+    assert sentence in one(meanings=meanings, spent=Spent(samples=sum(counts), rounds=1)).explain()
 
 
 def test_what_it_does_not_say_is_said():
-    assert "repeats one error consistently" in one(flagged=False).explain()
+    assert "repeats one error consistently" in one(outcome=Outcome.STEADY).explain()
     assert "may still be right" in one().explain()
 
 

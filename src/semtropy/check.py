@@ -8,18 +8,19 @@ import os
 import threading
 import time
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, cast, runtime_checkable
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from .conclusion import conclude
 from .errors import InputError
 from .estimators import load_estimator
-from .inquiry import Calibrated, Compare, Draw, Drawn, Exchange, Step, Terms, conclude, inquire
+from .inquiry import Calibrated, Compare, Draw, Drawn, Exchange, Step, Terms, inquire
 from .models import load_model, portal
 from .nouns import Estimator, Judge, Model, Sample
-from .stopping import Budget, FixedSamples, Rounds, Rule, VarianceBelow
+from .stopping import Budget, Decided, FixedSamples, Rounds, Rule
 from .verdict import THRESHOLD
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Options(TypedDict, total=False):
     judge        a name or a Judge; default the best one that is installed
     estimator    a name or an Estimator; default "bayes"
     prior        the prior of an estimator given by name; default the one that ships
-    rule         when to stop; default VarianceBelow(0.1), or the whole budget for an estimator without a variance
+    rule         when to stop; default Decided(threshold): once more samples are unlikely to change the verdict. An
+                 estimator without a distribution spends the whole budget
     budget       hard limits; default Budget(samples=10)
     rounds       how many samples are requested together; default Rounds()
     threshold    flag the answer above this entropy in nats; default log 2
@@ -90,12 +92,14 @@ class Checker:
             )
         estimator = _estimator(options.get("estimator", "bayes"), options.get("prior"))
         budget = options.get("budget") or Budget()
+        threshold = options.get("threshold", THRESHOLD)
+        rule = options.get("rule")
         terms = Terms(
             estimator,
-            options.get("rule") or _default_rule(estimator, budget),
+            _default_rule(estimator, budget, threshold) if rule is None else rule,
             budget,
             options.get("rounds"),
-            threshold=options.get("threshold", THRESHOLD),
+            threshold=threshold,
             calibration=options.get("calibration"),
         )
         model = options.get("model", "smollm2")
@@ -147,6 +151,8 @@ class Checker:
         from .meaning.partition import Grouper
 
         given = Sample(answer) if isinstance(answer, str) else answer
+        if given is not None and given.sampling_logprob is None and given.logprob is not None:
+            given = replace(given, sampling_logprob=given.logprob)
         return Exchange(inquire(prompt, self.terms, Grouper(prompt), answer=given))
 
     def _deadline(self) -> float | None:
@@ -199,9 +205,9 @@ def _drawn(parts: list[list[Sample]]) -> Drawn:
     return Drawn(parts[0], parts[1][0] if len(parts) > 1 and parts[1] else None)
 
 
-def _default_rule(estimator: Estimator, budget: Budget) -> Rule:
-    """The paper's rule, or the whole budget for an estimator that has no variance to stop on."""
-    return VarianceBelow(VARIANCE) if estimator.has_variance else FixedSamples(budget.samples)
+def _default_rule(estimator: Estimator, budget: Budget, threshold: float) -> Rule:
+    """Until the verdict is decided, or the whole budget for an estimator without a distribution."""
+    return Decided(threshold) if estimator.has_variance else FixedSamples(budget.samples)
 
 
 def _estimator(estimator: str | Estimator, prior: object) -> Estimator:

@@ -6,15 +6,17 @@ driver, synchronous or asynchronous. The last step carries the reason why sampli
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
-from .errors import InputError, ModelTimeout, NoAnswer
+from .errors import ConvergenceError, InputError, ModelTimeout, NoAnswer
 from .nouns import Belief, Estimator, Evidence, Partition, Sample
-from .stopping import Budget, FixedSamples, Reason, Rounds, Rule, Spent
-from .verdict import THRESHOLD, Entropy, Meaning, Verdict
+from .refusals import missing_answer
+from .stopping import Budget, FixedSamples, Reason, Rounds, Rule, Spent, check_threshold
+from .verdict import THRESHOLD, Meaning, Wording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from .nouns import Floats, Token
 
 __all__ = [
+    "PENDING",
     "Calibrated",
     "Compare",
     "Draw",
@@ -30,13 +33,15 @@ __all__ = [
     "Grouping",
     "Step",
     "Terms",
-    "conclude",
     "inquire",
-    "make_verdict",
+    "with_answer",
     "without_certainty",
 ]
 
 Triple = tuple[str, str, str]
+
+PENDING = Sample("")
+"""Stands for an answer that is still on its way: samples are drawn, and `with_answer` judges it when it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +74,43 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is known after a round; `reason` is set on the last."""
+    """What is known after a round; `reason` is set on the last.
+
+    `answer_meaning` is the meaning of the answer in `partition`, or `partition.size` where no sample has it; None
+    where it is unknown, as in a recording that does not say.
+    """
 
     question: str
     answer: Sample
     samples: tuple[Sample, ...]
     partition: Partition
+    answer_meaning: int | None
     evidence: Evidence
     belief: Belief
     spent: Spent
     reason: Reason | None = None
 
     def meanings(self) -> tuple[Meaning, ...]:
-        """Each meaning by its commonest wording, in order of first appearance."""
+        """Each meaning with its wordings, in order of first appearance; the answer's is last if no sample has it."""
         wordings: list[Counter[str]] = [Counter() for _ in range(self.partition.size)]
         for sample, meaning in zip(self.samples, self.partition.meanings, strict=True):
             wordings[meaning][sample.text] += 1
+        floors = list(self.evidence.floors)
+        if self.answer_meaning == len(floors):
+            wordings.append(Counter({self.answer.text: 0}))
+            floors.append(0.0)
+        judged = self.evidence.answer
+        if judged is not None and judged.logprob is not None and judged.sequence is None:
+            floors[judged.meaning] += math.exp(judged.logprob)
         return tuple(
-            Meaning(words.most_common(1)[0][0], count, min(1.0, floor))
-            for words, count, floor in zip(wordings, self.evidence.counts, self.evidence.floors, strict=True)
+            Meaning(
+                text=words.most_common(1)[0][0],
+                count=words.total(),
+                floor=min(1.0, floor),
+                wordings=tuple(Wording(text, count) for text, count in words.most_common()),
+                has_answer=number == self.answer_meaning,
+            )
+            for number, (words, floor) in enumerate(zip(wordings, floors, strict=True))
         )
 
 
@@ -122,6 +145,29 @@ class Terms:
     threshold: float = THRESHOLD
     calibration: Calibrated | None = None
 
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+        if not callable(self.rule):
+            raise InputError(
+                f"rule is {self.rule!r}: give a stopping rule, such as Decided(0.69) or VarianceBelow(0.1)"
+            )
+        if self.budget.samples == 0 and not self.estimator.uses_answer:
+            raise InputError(
+                f"budget: samples is 0, and the estimator {self.estimator.name} needs samples: use bayes, "
+                "or allow at least one"
+            )
+
+    def starts_with_answer(self, answer: Sample | None) -> bool:
+        """Whether to form a belief from the answer alone, before the first sample.
+
+        An answer that is given without its log-probability says nothing yet, so its first samples are drawn at once.
+        """
+        if not self.estimator.uses_answer or isinstance(self.rule, FixedSamples):
+            return False
+        if answer is PENDING:
+            return False
+        return answer is None or answer.sampling_logprob is not None or self.budget.samples == 0
+
     def round_size(self, spent: Spent) -> int:
         """The samples of the next round: a fixed number goes out at once, else rounds grow."""
         rounds = self.rounds
@@ -141,46 +187,117 @@ def inquire(
     """Ask, group and estimate until the rule or the budget says stop.
 
     Send a Drawn for each Draw, an array for each Compare and nothing for a Step. An `answer` that is already there
-    is the one judged; no other is drawn.
+    is the one judged; no other is drawn. With an estimator that uses the answer as evidence, the answer comes
+    first, and samples are drawn only if it leaves the verdict open.
     """
     if not question.strip():
         raise InputError("the prompt is empty: ask a question")
     start = clock()
-    samples: list[Sample] = []
-    partition, spent = Partition(), Spent()
-    drawn_answer: Sample | None = None  # it costs tokens; one given by the caller does not
+    state = _Inquiry(question, terms, grouping, answer, answer_given=answer is not None)
     step: Step | None = None
     while step is None or step.reason is None:
-        asked = Draw(
-            terms.round_size(spent), terms.temperature, terms.answer_temperature if answer is None else None
-        )
-        drawn = cast("Drawn", (yield asked))
-        if drawn.answer is not None:
-            answer = drawn_answer = drawn.answer
-        if not drawn.samples:
-            yield _cut_short(step, drawn, spent=replace(spent, seconds=clock() - start))
-            return
-        judged = 0
-        found = [without_certainty(sample) for sample in drawn.samples]
-        for sample in found:
-            meaning, calls = yield from _place(grouping, sample)
-            partition = partition.add(meaning)
-            judged += calls
-        samples.extend(found)
-        spent = Spent(
-            samples=len(samples),
-            rounds=spent.rounds + 1,
-            tokens=_tokens([*samples, drawn_answer] if drawn_answer else samples),
-            judge_calls=spent.judge_calls + judged,
-            seconds=clock() - start,
-        )
-        evidence = Evidence.gather(samples, partition)
-        belief = terms.estimator(evidence)
-        reason = terms.rule(belief, spent) or terms.budget.exhausted(spent)
-        step = Step(
-            question, answer or samples[0], tuple(samples), partition, evidence, belief, spent, reason
-        )
+        alone = step is None and terms.starts_with_answer(answer)
+        if alone and state.answer is not None:  # the answer was given: there is nothing to draw yet
+            drawn = Drawn(())
+        else:
+            size = 0 if alone else terms.round_size(state.spent)
+            wanted = terms.answer_temperature if state.answer is None else None
+            drawn = cast("Drawn", (yield Draw(size, terms.temperature, wanted)))
+            if not drawn.samples and not (alone and drawn.answer is not None):
+                yield _cut_short(step, drawn, spent=replace(state.spent, seconds=clock() - start))
+                return
+        yield from state.take(drawn)
+        step = state.step(seconds=clock() - start)
         yield step
+
+
+class _Inquiry:
+    """The state of one inquiry: the answer, the samples, their meanings, and what was spent."""
+
+    def __init__(
+        self, question: str, terms: Terms, grouping: Grouping, answer: Sample | None, *, answer_given: bool
+    ) -> None:
+        self.question, self.terms, self.grouping = question, terms, grouping
+        self.answer, self.answer_given = answer, answer_given
+        self.samples: list[Sample] = []
+        self.labels: list[int] = []  # the grouping's numbers; it also places the answer
+        self.answer_label: int | None = None
+        self.spent = Spent()
+        self.judge_calls = 0
+
+    def take(self, drawn: Drawn) -> Generator[Compare, Drawn | Floats | None, None]:
+        """Add a round: the answer is placed before the samples, so that they are compared with it."""
+        if drawn.answer is not None:
+            self.answer = without_certainty(drawn.answer)
+        if self.answer is None:
+            self.answer = drawn.samples[0]
+        if self.answer_label is None and self.answer is not PENDING:
+            self.answer_label = yield from self._place(self.answer)
+        for sample in map(without_certainty, drawn.samples):
+            self.labels.append((yield from self._place(sample)))
+            self.samples.append(sample)
+
+    def _place(self, sample: Sample) -> Generator[Compare, Drawn | Floats | None, int]:
+        """Find the meaning of one sample, counting the pairs that are judged for it."""
+        placing = self.grouping.place(sample.text, sample.tokens)
+        try:
+            pairs = next(placing)
+            while True:
+                self.judge_calls += len(pairs)
+                pairs = placing.send(cast("Floats", (yield Compare(pairs))))
+        except StopIteration as placed:
+            return int(placed.value)
+
+    def step(self, *, seconds: float) -> Step:
+        """The belief after this round, and whether to stop."""
+        assert self.answer is not None
+        paid = self.samples if self.answer_given else [*self.samples, self.answer]
+        self.spent = Spent(
+            samples=len(self.samples),
+            rounds=self.spent.rounds + 1,
+            tokens=_tokens(paid),
+            judge_calls=self.judge_calls,
+            seconds=seconds,
+        )
+        partition = Partition.of(self.labels)
+        numbers = dict(zip(self.labels, partition.meanings, strict=True))
+        meaning, judged = None, None
+        if self.answer_label is not None:
+            meaning, judged = numbers.get(self.answer_label, partition.size), self.answer
+        evidence = Evidence.gather(self.samples, partition, judged, meaning)
+        belief = self.terms.estimator(evidence)
+        if not math.isfinite(belief.mean):
+            raise ConvergenceError(
+                f"the estimator {self.terms.estimator.name} returned {belief.mean}: not an entropy"
+            )
+        return Step(
+            self.question,
+            self.answer,
+            tuple(self.samples),
+            partition,
+            meaning,
+            evidence,
+            belief,
+            self.spent,
+            self._reason(belief),
+        )
+
+    def _reason(self, belief: Belief) -> Reason | None:
+        if self.answer_label is not None and missing_answer(cast("Sample", self.answer)) is not None:
+            return Reason.NO_ANSWER
+        return self.terms.rule(belief, self.spent) or self.terms.budget.exhausted(self.spent)
+
+
+def with_answer(
+    step: Step, answer: Sample, terms: Terms, grouping: Grouping
+) -> Generator[Compare, Drawn | Floats | None, Step]:
+    """The step of a check whose answer was `PENDING`, once `answer` is there: compared with its samples and judged."""
+    state = _Inquiry(step.question, terms, grouping, answer, answer_given=True)
+    yield from state.take(Drawn(step.samples))
+    judged = state.step(seconds=step.spent.seconds)
+    reason = Reason.NO_ANSWER if judged.reason is Reason.NO_ANSWER else step.reason
+    calls = step.spent.judge_calls + judged.spent.judge_calls
+    return replace(judged, spent=replace(step.spent, judge_calls=calls), reason=reason)
 
 
 class Exchange:
@@ -206,7 +323,11 @@ def without_certainty(sample: Sample) -> Sample:
     No model is that sure of a whole answer, but servers that do not compute log-probabilities send zeros. Believed,
     one such number would settle the entropy at 0.
     """
-    return replace(sample, logprob=None) if sample.logprob == 0.0 else sample
+    if sample.logprob == 0.0 or sample.sampling_logprob == 0.0:
+        return replace(
+            sample, logprob=sample.logprob or None, sampling_logprob=sample.sampling_logprob or None
+        )
+    return sample
 
 
 def _cut_short(step: Step | None, drawn: Drawn, *, spent: Spent) -> Step:
@@ -218,19 +339,6 @@ def _cut_short(step: Step | None, drawn: Drawn, *, spent: Spent) -> Step:
     return replace(step, spent=spent, reason=Reason.SECONDS if drawn.late else Reason.EXHAUSTED)
 
 
-def _place(grouping: Grouping, sample: Sample) -> Generator[Compare, Drawn | Floats | None, tuple[int, int]]:
-    """Drive one placement; returns the meaning and how many pairs were judged for it."""
-    placing = grouping.place(sample.text, sample.tokens)
-    calls = 0
-    try:
-        pairs = next(placing)
-        while True:
-            calls += len(pairs)
-            pairs = placing.send(cast("Floats", (yield Compare(pairs))))
-    except StopIteration as placed:
-        return int(placed.value), calls
-
-
 def _tokens(samples: Sequence[Sample]) -> int | None:
     """How many tokens were generated, or None where the model does not say."""
     total = 0
@@ -240,79 +348,3 @@ def _tokens(samples: Sequence[Sample]) -> int | None:
             return None
         total += len(counted)
     return total
-
-
-def conclude(step: Step, terms: Terms) -> Verdict:
-    """The verdict after a step of a check; a step without a reason was interrupted."""
-    warnings: list[str] = []
-    if terms.budget.tokens is not None and step.spent.tokens is None:
-        warnings.append("The model does not count its tokens: the token budget could not be kept.")
-    return make_verdict(
-        step,
-        method=terms.estimator.name,
-        threshold=terms.threshold,
-        calibration=terms.calibration,
-        warnings=warnings,
-    )
-
-
-def make_verdict(
-    step: Step,
-    *,
-    method: str,
-    threshold: float = THRESHOLD,
-    calibration: Calibrated | None = None,
-    warnings: Sequence[str] = (),
-) -> Verdict:
-    """What a step means for its answer: the one place where a verdict is made, live or from stored samples.
-
-    `method` is the name of the estimator or scorer behind the belief; a calibration fitted for another one is
-    used, with a warning.
-    """
-    probability, flagged = None, step.belief.mean > threshold
-    if calibration is not None:
-        probability = calibration(step.belief)
-        chosen = calibration.flags(step.belief)
-        flagged = probability > 0.5 if chosen is None else chosen
-    return Verdict(
-        question=step.question,
-        answer=step.answer.text,
-        entropy=Entropy.of(step.belief),
-        meanings=step.meanings(),
-        spent=step.spent,
-        reason=step.reason or Reason.INTERRUPTED,
-        flagged=flagged,
-        probability=probability,
-        threshold=threshold,
-        warnings=(*step.belief.notes, *_sample_warnings(step), *_mismatch(calibration, method), *warnings),
-        belief=step.belief,
-        partition=step.partition,
-        draws=step.samples,
-    )
-
-
-def _sample_warnings(step: Step) -> Iterator[str]:
-    n = len(step.samples)
-    no_logprob = sum(sample.logprob is None for sample in step.samples if sample.complete)
-    cut = sum(not sample.complete for sample in step.samples)
-    empty = sum(not sample.text.strip() for sample in step.samples)
-    if no_logprob:
-        yield (
-            f"{no_logprob} of {n} samples came without the log-probability of the whole answer, end token included: "
-            "they are counted, but do not tighten the lower bounds."
-        )
-    if cut:
-        yield (
-            f"{cut} of {n} samples were cut off at the length limit: "
-            "they are counted, but do not tighten the lower bounds."
-        )
-    if empty:
-        yield f"{empty} of {n} samples were empty."
-
-
-def _mismatch(calibration: Calibrated | None, method: str) -> Iterator[str]:
-    if calibration is not None and calibration.estimator != method:
-        yield (
-            f"The calibration was fitted for the estimator {calibration.estimator}, "
-            f"not for {method}: its probability means little here."
-        )

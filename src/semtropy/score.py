@@ -7,9 +7,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from .conclusion import make_verdict
 from .errors import InputError, MissingExtra
 from .estimators import load_estimator
-from .inquiry import Step, make_verdict
+from .inquiry import Step
 from .nouns import LOGPROB_SLACK, Belief, Estimator, Evidence, Partition, Sample
 from .scorers import NAMES as SCORERS
 from .scorers import load_scorer
@@ -34,8 +35,10 @@ _SPLIT = "some identical answers were given different meanings"
 def score(
     texts: Sequence[str],
     *,
+    answer: str | Sample | None = None,
     logprobs: Sequence[float | None] | None = None,
     meanings: Sequence[Hashable | None] | None = None,
+    answer_meaning: Hashable | None = None,
     tokens: Sequence[Sequence[Token] | None] | None = None,
     question: str | None = None,
     estimator: str | Estimator = "bayes",
@@ -44,36 +47,62 @@ def score(
 ) -> Belief:
     """The belief about the semantic entropy behind answers sampled for one question, in nats.
 
-    texts      the sampled answers, repeats included
-    logprobs   of each whole answer, end token included, under the distribution it was sampled from
-    meanings   a label for each answer, used as it is; without it the judge says which answers mean the same
-    tokens     of each answer: tells apart two ways to spell one text
-    question   what was asked, which the judge reads with the answers
-    estimator  a name (`semtropy.estimators.NAMES`) or an estimator
-    judge      a name (`semtropy.meaning.NAMES`) or a judge; default the one that ships with the package
-    prior      what to expect of a question, as the estimator takes it; default its own
+    texts           the sampled answers, repeats included; with an `answer` there may be none
+    answer          the answer being judged: its text, or a Sample whose log-probability is under the distribution
+                    the others were sampled from
+    logprobs        of each whole sampled answer, end token included, under the distribution it was sampled from
+    meanings        a label for each sampled answer, used as it is; without it the judge groups them
+    answer_meaning  the label of `answer` among `meanings`
+    tokens          of each sampled answer: distinguishes two tokenisations of one text
+    question        what was asked, which the judge reads with the answers
+    estimator       a name (`semtropy.estimators.NAMES`) or an estimator
+    judge           a name (`semtropy.meaning.NAMES`) or a judge; default the one that ships with the package
+    prior           the prior of an estimator given by name; default the one that ships
 
-    Each list has an entry for each answer, None where the value is not known. An answer whose meaning is None has
-    that of an identical answer, else that of one the judge finds equal to it, else its own.
+    Each list has an entry for each sampled answer, None where the value is not known. An answer whose meaning is None
+    has that of an identical answer, else that of one the judge finds equal to it, else one of its own.
 
     >>> round(score(["Paris", "paris", "Rome", "Paris"], meanings=[0, 0, 1, 0], estimator="histogram").mean, 4)
     0.5623
+    >>> belief = score([], answer=Sample("Paris", logprob=-0.05))
+    >>> belief.agreement.mean > 0.95
+    True
     """
     if isinstance(texts, str):
         raise InputError("texts is one string: give a list of answers")
-    texts = list(texts)
+    made, texts = _estimator(estimator, prior), list(texts)
+    judged = None if answer is None else _judged_sample(answer)
+    if not texts and (judged is None or not made.uses_answer):
+        raise InputError(
+            "texts is empty: an estimate needs at least one sampled answer, or `answer` and bayes"
+        )
     samples = _samples(texts, logprobs, tokens)
-    labels, notes = _labels(texts, meanings, tokens, question, judge)
-    made = _estimator(estimator, prior)
-    belief = made(Evidence.gather(samples, Partition.of(labels)))
+    if judged is None:
+        labels, notes = _labels(texts, meanings, tokens, question, judge)
+        evidence = Evidence.gather(samples, Partition.of(labels))
+    else:
+        given = [answer_meaning, *_column("meanings", meanings, len(texts))]
+        spelled = [judged.tokens, *_column("tokens", tokens, len(texts))]
+        (own, *labels), notes = _labels([judged.text, *texts], given, spelled, question, judge)
+        partition = Partition.of(labels)
+        number = dict(zip(labels, partition.meanings, strict=True)).get(own, partition.size)
+        evidence = Evidence.gather(samples, partition, judged, number)
+    belief = made(evidence)
     return replace(belief, notes=(*belief.notes, *notes)) if notes else belief
+
+
+def _judged_sample(answer: str | Sample) -> Sample:
+    """The answer as the evidence reads it: its log-probability is under the sampling distribution."""
+    if isinstance(answer, str):
+        return Sample(answer)
+    if not isinstance(answer, Sample):
+        raise InputError(f"answer is a {type(answer).__name__}: expected text or a Sample")
+    return answer if answer.sampling_logprob is not None else replace(answer, sampling_logprob=answer.logprob)
 
 
 def _samples(
     texts: list[str], logprobs: Sequence[float | None] | None, tokens: Sequence[Sequence[Token] | None] | None
 ) -> list[Sample]:
-    if not texts:
-        raise InputError("texts is empty: an estimate needs at least one answer")
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"texts[{place}] is a {type(text).__name__}: expected text")
@@ -230,15 +259,17 @@ def _scored(row: Row, method: Estimator | Scorer[Any], calibration: Calibrated |
     ):
         unused = f"log-probabilities were not used: {row.header.why_logprobs_unusable}"
         belief = replace(belief, notes=(*belief.notes, unused))
+    judged, answer_meaning = row.judged()
     step = Step(
         question=row.question,
-        answer=_most_frequent(samples, row.partition) if answer is None else Sample(answer.text),
+        answer=judged,
         samples=samples,
         partition=row.partition,
+        answer_meaning=answer_meaning,
         evidence=evidence,
         belief=belief,
         spent=Spent(samples=evidence.n, tokens=None),
-        reason=Reason.EXHAUSTED,
+        reason=Reason.STORED,
     )
     verdict = make_verdict(step, method=method.name, calibration=calibration)
     flagged = verdict.flagged if is_entropy or calibration is not None else None
@@ -250,9 +281,3 @@ def _answer_score(row: Row, scorer: Scorer[Any]) -> Belief:
     if seen is None:
         row.fail(f"is missing: {scorer.name} needs it", scorer.sees.column)
     return Belief(scorer(seen), notes=(f"{scorer.name} is a score of the answer, not an entropy in nats",))
-
-
-def _most_frequent(samples: Sequence[Sample], partition: Partition) -> Sample:
-    """The first sample of the most frequent meaning: what stands for an answer where none was recorded."""
-    counts = partition.counts
-    return samples[partition.meanings.index(counts.index(max(counts)))]

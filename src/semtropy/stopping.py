@@ -15,33 +15,61 @@ from .errors import InputError
 if TYPE_CHECKING:
     from .nouns import Belief
 
-__all__ = ["Budget", "Decided", "FixedSamples", "Price", "Reason", "Rounds", "Rule", "Spent", "VarianceBelow"]
+__all__ = [
+    "CONFIDENCE",
+    "Budget",
+    "Decided",
+    "FixedSamples",
+    "Price",
+    "Reason",
+    "Rounds",
+    "Rule",
+    "Spent",
+    "VarianceBelow",
+    "check_threshold",
+    "disagreement",
+    "suspicion",
+]
 
 
 class Reason(StrEnum):
-    """Why sampling stopped, as a sentence; `firm` tells a firm belief from a limit that was hit.
+    """Why sampling stopped, as a sentence; `firm` tells a satisfied rule from a limit that was reached.
 
     >>> print(Reason.VARIANCE)
-    The belief is firm: the variance of the entropy is down to what was asked for.
+    Stopped: the entropy is known as precisely as the rule asks for.
     >>> Reason.SAMPLES.firm
     False
     """
 
-    VARIANCE = "The belief is firm: the variance of the entropy is down to what was asked for."
-    SURELY_HIGH = "The belief is firm: the entropy is surely above the threshold."
-    SURELY_LOW = "The belief is firm: the entropy is surely below the threshold."
-    FIXED = "The number of samples asked for was drawn."
-    SAMPLES = "The budget of samples is spent: more samples would make the belief firmer."
-    TOKENS = "The budget of tokens is spent: a larger one would make the belief firmer."
-    SECONDS = "The time allowed is over: more time would make the belief firmer."
-    COST = "The money allowed is spent: a larger budget would make the belief firmer."
-    EXHAUSTED = "The model has no more answers to give, as at the end of a recording."
-    INTERRUPTED = "Interrupted: this is what was known by then."
+    VARIANCE = "Stopped: the entropy is known as precisely as the rule asks for."
+    DECIDED_HIGH = "Stopped: more samples are unlikely to change the verdict, which is against the answer."
+    DECIDED_LOW = "Stopped: more samples are unlikely to change the verdict, which is for the answer."
+    FIXED = "Stopped: the requested number of samples was drawn."
+    STORED = "All stored samples were used."
+    NO_ANSWER = "Stopped: there is no answer to judge."
+    SAMPLES = "Stopped: the limit on samples was reached. A higher limit would give a more certain verdict."
+    TOKENS = "Stopped: the limit on tokens was reached. A higher limit would give a more certain verdict."
+    SECONDS = "Stopped: the time limit was reached. A longer one would give a more certain verdict."
+    COST = "Stopped: the limit on cost was reached. A higher limit would give a more certain verdict."
+    EXHAUSTED = "Stopped: the model returned no further samples."
+    INTERRUPTED = "Interrupted: the verdict rests on the samples drawn until then."
 
     @property
     def firm(self) -> bool:
-        """Whether a rule was satisfied, rather than a limit hit."""
-        return self in (Reason.VARIANCE, Reason.SURELY_HIGH, Reason.SURELY_LOW, Reason.FIXED)
+        """Whether sampling ended as planned, rather than at a limit."""
+        return self in _FIRM
+
+
+_FIRM = frozenset(
+    {
+        Reason.VARIANCE,
+        Reason.DECIDED_HIGH,
+        Reason.DECIDED_LOW,
+        Reason.FIXED,
+        Reason.STORED,
+        Reason.NO_ANSWER,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +106,8 @@ class Price:
 class Budget:
     """Hard limits; None is no limit. A limit on `cost` needs the `price`.
 
-    Tokens and money are known only after a draw, so a round is never larger than what is left buys at the
-    average paid so far.
+    `samples` does not count the answer; with 0, the verdict rests on the answer's own log-probability. Tokens and
+    money are known only after a draw, so a round is never larger than what is left buys at the average paid so far.
 
     >>> Budget(samples=10).room(Spent(samples=7))
     3
@@ -96,8 +124,8 @@ class Budget:
     price: Price | None = None
 
     def __post_init__(self) -> None:
-        if self.samples < 1:
-            raise InputError(f"budget: samples is {self.samples}: at least one sample is needed")
+        if self.samples < 0:
+            raise InputError(f"budget: samples is {self.samples}: give 0 (judge the answer alone) or more")
         for name in ("tokens", "seconds", "cost"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -129,7 +157,7 @@ class Budget:
 
     @staticmethod
     def _affordable(limit: float | None, used: float, spent: Spent) -> float:
-        if limit is None or spent.samples == 0 or used <= 0:
+        if limit is None or used <= 0 or spent.samples == spent.rounds == 0:
             return math.inf
         # The answer judged was paid for as well: one more draw than the samples.
         return math.floor((limit - used) / (used / (spent.samples + 1)) + 1e-9)
@@ -189,34 +217,84 @@ class VarianceBelow:
             raise InputError(
                 "this estimator has no variance to stop on: use FixedSamples(n), or the estimator bayes"
             )
+        if not math.isfinite(belief.variance):
+            raise InputError(f"the variance of the belief is {belief.variance}: no rule can stop on that")
         return Reason.VARIANCE if belief.variance <= self.gamma else None
+
+
+CONFIDENCE = 0.95
+"""The probability at which a verdict counts as decided."""
+
+
+def suspicion(belief: Belief, threshold: float) -> float | None:
+    """The probability that the answer deserves a flag, None for a belief without a distribution.
+
+    An answer deserves a flag if the entropy is above the threshold, or if the answer is not what the model mostly
+    says: its share of the samples is below one half (below exp(-threshold) for a threshold above log 2, since a
+    larger entropy allows smaller leading shares). Either event nearly implies the other wherever it matters, so
+    the probability of their union is taken to be the larger of the two.
+
+    >>> from semtropy.nouns import Belief, KnownAgreement
+    >>> from semtropy.entropy.distribution import Known
+    >>> suspicion(Belief(0.1, 0.0, Known(0.1), agreement=KnownAgreement(0.02)), 0.69)
+    1.0
+    """
+    above = belief.probability_above(threshold)
+    return None if above is None else max(above, disagreement(belief, threshold))
+
+
+def disagreement(belief: Belief, threshold: float) -> float:
+    """The probability that the model mostly says something else; 0 where agreement is unknown."""
+    if belief.agreement is None:
+        return 0.0
+    return belief.agreement.probability_below(min(0.5, math.exp(-threshold)))
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Stop as soon as the entropy is above, or below, `threshold` with probability `confidence`."""
+    """Stop as soon as the verdict is `confidence` certain: the answer deserves a flag, or it does not (`suspicion`).
+
+    >>> from semtropy.entropy.distribution import Known
+    >>> from semtropy.nouns import Belief
+    >>> Decided(0.69)(Belief(1.2, 0.0, Known(1.2)), Spent(samples=1)).name
+    'DECIDED_HIGH'
+    """
 
     threshold: float
-    confidence: float = 0.9
+    confidence: float = CONFIDENCE
 
     def __post_init__(self) -> None:
-        if not self.threshold > 0:
-            raise InputError(f"threshold is {self.threshold}: an entropy in nats, above 0")
+        check_threshold(self.threshold)
         if not 0.5 < self.confidence < 1:
             raise InputError(f"confidence is {self.confidence}: a probability between 0.5 and 1")
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
-        if belief.distribution is not None and belief.variance is not None:
-            # Cantelli's inequality: far from the threshold, mean and variance prove it without a distribution.
-            off = belief.mean - self.threshold
-            if off**2 * (1 - self.confidence) >= self.confidence * belief.variance and off != 0:
-                return Reason.SURELY_HIGH if off > 0 else Reason.SURELY_LOW
-        above = belief.probability_above(self.threshold)
-        if above is None:
+        if belief.distribution is None and belief.variance is None:
             raise InputError("this estimator has no distribution to decide on: use FixedSamples(n), or bayes")
-        if above >= self.confidence:
-            return Reason.SURELY_HIGH
-        return Reason.SURELY_LOW if above <= 1 - self.confidence else None
+        off, variance = belief.mean - self.threshold, belief.variance
+        # Cantelli's inequality: far from the threshold, mean and variance prove it, whatever the distribution.
+        proven = (
+            variance is not None
+            and off != 0
+            and (off**2 * (1 - self.confidence) >= self.confidence * variance)
+        )
+        if proven and off > 0:
+            return Reason.DECIDED_HIGH
+        above = 0.0 if proven else belief.probability_above(self.threshold)
+        if above is None:
+            return None
+        flag = above if above >= self.confidence else max(above, disagreement(belief, self.threshold))
+        if not math.isfinite(flag):
+            raise InputError(f"the probability of a flag is {flag}: no rule can stop on that")
+        if flag >= self.confidence:
+            return Reason.DECIDED_HIGH
+        return Reason.DECIDED_LOW if flag <= 1 - self.confidence else None
+
+
+def check_threshold(threshold: float) -> None:
+    """Refuse a threshold that is not an entropy: NaN, infinite, negative or 0."""
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold < math.inf:
+        raise InputError(f"threshold is {threshold!r}: an entropy in nats, a finite number above 0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,24 +5,33 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
 from .stopping import Reason, Spent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .nouns import Belief, Partition, Sample
 
-__all__ = ["THRESHOLD", "Entropy", "Meaning", "Verdict"]
+__all__ = ["THRESHOLD", "Entropy", "Meaning", "Outcome", "Verdict", "VerdictAgreement", "Wording"]
 
 THRESHOLD = math.log(2)
 """Flagged above this many nats by default: as unsure as between two equally likely answers."""
 
-
 _STEADY = "Steady is not the same as true: a model that repeats one error consistently has low entropy too."
-_FLAGGED = "Flagged means the model's own samples disagree; one of them, even this one, may still be right."
+_FLAGGED = "A flag says that the model is unsure, not that the answer is wrong: it may still be right."
+
+
+class Outcome(StrEnum):
+    """What a verdict says."""
+
+    STEADY = "steady"
+    FLAGGED = "flagged"
+    UNDECIDED = "undecided"
+    NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,103 +44,182 @@ class Entropy:
 
     @classmethod
     def of(cls, belief: Belief) -> Entropy:
+        """What a belief says of the entropy."""
         return cls(belief.mean, belief.variance, belief.interval(0.9))
 
 
 @dataclass(frozen=True, slots=True)
+class VerdictAgreement:
+    """The probability that another sample means what the answer means: mean and 90% interval."""
+
+    mean: float
+    interval: tuple[float, float] | None = None
+
+    def sentence(self) -> str:
+        """The probability as people read it.
+
+        >>> VerdictAgreement(0.83, (0.61, 0.95)).sentence()
+        'Asked again, the model would say so 83 times in 100 (90% interval: 61 to 95).'
+        """
+        times = f"Asked again, the model would say so {_percent(self.mean)} times in 100"
+        if self.interval is None:
+            return f"{times}."
+        low, high = map(_percent, self.interval)
+        return f"{times} (90% interval: {low} to {high})."
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One text among those of a meaning, and how many samples had it."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Meaning:
-    """One meaning: its commonest wording, how many samples had it, and the least probability it can have."""
+    """One meaning: its commonest wording, how many samples had it, and the least probability it can have.
+
+    `wordings` has every text grouped under it, the commonest first. `has_answer` marks the meaning of the answer,
+    which counts 0 where no sample has it.
+    """
 
     text: str
     count: int
     floor: float = 0.0
+    wordings: tuple[Wording, ...] = ()
+    has_answer: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The meaning as plain data."""
+        return {
+            "text": self.text,
+            "count": self.count,
+            "floor": self.floor,
+            "wordings": [{"text": each.text, "count": each.count} for each in self.wordings],
+            "has_answer": self.has_answer,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What is known of one question once sampling stopped.
 
-    `probability` is the calibrated probability that the answer is made up, None without a calibration.
-    `belief`, `partition` and `draws` are there after a live check only: they do not travel in JSON.
+    `probability` is the calibrated probability that the answer is made up, None without a calibration. `missing` says
+    why there is no answer, None where there is one. `belief`, `partition` and `draws` are there after a live check
+    only: they are not part of the JSON.
     """
 
     question: str
     answer: str
+    outcome: Outcome
     entropy: Entropy
     meanings: tuple[Meaning, ...]
     spent: Spent
     reason: Reason
-    flagged: bool
+    agreement: VerdictAgreement | None = None
     probability: float | None = None
     threshold: float = THRESHOLD
     warnings: tuple[str, ...] = ()
+    missing: str | None = None
     belief: Belief | None = field(default=None, compare=False, repr=False)
     partition: Partition | None = field(default=None, compare=False, repr=False)
     draws: tuple[Sample, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def samples(self) -> int:
-        """How many samples the entropy rests on."""
+        """How many samples the verdict rests on; the answer is not counted."""
         return self.spent.samples
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the outcome is `flagged`."""
+        return self.outcome is Outcome.FLAGGED
 
     def explain(self) -> str:
         """The verdict in plain sentences, with what it does not say.
 
-        >>> found = (Meaning("Paris", 3, 0.8),)
+        >>> found = (Meaning("Paris", 3, 0.8, has_answer=True),)
         >>> spent = Spent(samples=3, rounds=2, tokens=9, judge_calls=2, seconds=0.5)
-        >>> verdict = Verdict("Capital of France?", "Paris", Entropy(0.1, 0.01, (0.0, 0.4)), found, spent,
-        ...                   Reason.VARIANCE, flagged=False)
+        >>> verdict = Verdict("Capital of France?", "Paris", Outcome.STEADY, Entropy(0.1, 0.01, (0.0, 0.4)), found,
+        ...                   spent, Reason.DECIDED_LOW, VerdictAgreement(0.97, (0.9, 1.0)))
         >>> print(verdict.explain())
         Looks steady: "Paris".
-        All 3 samples mean the same.
-        Semantic entropy 0.10 nats (90% between 0.00 and 0.40), below the threshold 0.69.
-        The belief is firm: the variance of the entropy is down to what was asked for.
+        Asked again, the model would say so 97 times in 100 (90% interval: 90 to 100).
+        All 3 samples mean what the answer means.
+        Semantic entropy 0.10 nats (90% interval: 0.00 to 0.40), below the threshold 0.69.
+        Stopped: more samples are unlikely to change the verdict, which is for the answer.
         Cost: 3 samples in 2 rounds, 9 tokens, 2 judge calls, 0.5 s.
         Steady is not the same as true: a model that repeats one error consistently has low entropy too.
         """
-        return "\n".join(
-            [
-                self.headline(),
-                self._agreement(),
-                self._finding(),
-                str(self.reason),
-                self._cost(),
-                *self._cautions(),
-            ]
-        )
+        lines = [self.headline()]
+        if self.outcome is not Outcome.NO_ANSWER:
+            if self.agreement is not None:
+                lines.append(self.agreement.sentence())
+            lines += [self._samples_sentence(), self._entropy_sentence()]
+        lines += [str(self.reason), self._cost(), *(f"Note: {warning}" for warning in self.warnings)]
+        caution = {Outcome.STEADY: _STEADY, Outcome.FLAGGED: _FLAGGED}.get(self.outcome)
+        return "\n".join([*lines, *([] if caution is None else [caution])])
 
     def headline(self) -> str:
         """One plain sentence."""
-        if not self.answer.strip():
-            return "No answer: the model returned an empty one."
         quoted = f'"{self.answer}"'
-        if not self.flagged:
+        if self.outcome is Outcome.NO_ANSWER:
+            return f"No answer: {self.missing or 'the model returned an empty one'}."
+        if self.outcome is Outcome.UNDECIDED:
+            return f"Undecided: {quoted}."
+        if self.outcome is Outcome.STEADY:
             return f"Looks steady: {quoted}."
         if self.probability is not None:
             return f"Probably made up ({self.probability:.0%}): {quoted}."
         return f"Likely made up: {quoted}."
 
-    def _finding(self) -> str:
+    def show_groups(self) -> str:
+        """Every meaning by count, with all of its wordings; the answer's meaning is marked.
+
+        >>> wordings = (Wording("Paris", 2), Wording("paris", 1))
+        >>> found = (Meaning("Paris", 3, 0.8, wordings, has_answer=True),)
+        >>> spent, entropy = Spent(samples=3), Entropy(0.1)
+        >>> print(Verdict("?", "Paris", Outcome.STEADY, entropy, found, spent, Reason.FIXED).show_groups())
+        3 x Paris (the answer)
+              2 x Paris
+              1 x paris
+        """
+        lines = []
+        for meaning in sorted(self.meanings, key=lambda each: (-each.count, not each.has_answer)):
+            lines.append(f"{meaning.count} x {meaning.text}{' (the answer)' if meaning.has_answer else ''}")
+            if len(meaning.wordings) > 1:
+                lines += [f"      {wording.count} x {wording.text}" for wording in meaning.wordings]
+        return "\n".join(lines)
+
+    def _entropy_sentence(self) -> str:
         entropy = f"Semantic entropy {self.entropy.mean:.2f} nats"
         if self.entropy.interval is not None:
-            entropy += " (90% between {:.2f} and {:.2f})".format(*self.entropy.interval)
+            entropy += " (90% interval: {:.2f} to {:.2f})".format(*self.entropy.interval)
         if self.probability is not None:
-            return (
-                f"{entropy}: made up with a probability of {self.probability:.0%}, by the calibration given."
-            )
+            return f"{entropy}; the calibration gives a probability of {self.probability:.0%} that it is made up."
         side = "above" if self.entropy.mean > self.threshold else "below"
         return f"{entropy}, {side} the threshold {self.threshold:.2f}."
 
-    def _agreement(self) -> str:
-        n, m = self.samples, len(self.meanings)
-        if n == 1:
-            return "One sample was drawn."
-        if m == 1:
-            return f"All {n} samples mean the same."
-        if m == n:
-            return f"The {n} samples mean {n} different things."
-        most = max(self.meanings, key=lambda meaning: meaning.count)
-        return f'{n} samples fall into {m} meanings; the commonest is "{most.text}" ({most.count} of {n}).'
+    def _samples_sentence(self) -> str:
+        n, drawn = self.samples, [meaning for meaning in self.meanings if meaning.count]
+        if n == 0 or not drawn:
+            return "No sample was needed: the answer's own probability decides."
+        own = next((meaning.count for meaning in self.meanings if meaning.has_answer), 0)
+        if own == n:
+            return (
+                "The one sample means what the answer means."
+                if n == 1
+                else (f"All {n} samples mean what the answer means.")
+            )
+        agree = f"{own or 'None'} of {n} samples mean{'s' * (own == 1)} what the answer means"
+        if len(drawn) == 1:
+            same = "it" if n == 1 else "all of them"
+            return f'{agree}; {same} say{"s" * (n == 1)} "{drawn[0].text}".'
+        if len(drawn) == n:
+            return f"{agree}; the {n} samples mean {n} different things."
+        most = max(drawn, key=lambda meaning: meaning.count)
+        return f'{agree}; they fall into {len(drawn)} meanings, the commonest "{most.text}" ({most.count} of {n}).'
 
     def _cost(self) -> str:
         spent = self.spent
@@ -141,31 +229,27 @@ class Verdict:
         parts.append(_count(spent.judge_calls, "judge call"))
         return f"Cost: {', '.join(parts)}, {spent.seconds:.1f} s."
 
-    def _cautions(self) -> list[str]:
-        lines = [f"Note: {warning}" for warning in self.warnings]
-        if not self.flagged:
-            return [*lines, _STEADY]
-        return [
-            *lines,
-            _FLAGGED,
-        ]
-
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data, the same on the command line and over HTTP."""
-        entropy, spent = self.entropy, self.spent
+        entropy, agreement, spent = self.entropy, self.agreement, self.spent
         return {
             "question": self.question,
             "answer": self.answer,
+            "outcome": str(self.outcome),
             "entropy": {
                 "mean": entropy.mean,
                 "variance": entropy.variance,
-                "interval": None if entropy.interval is None else list(entropy.interval),
+                "interval": _listed(entropy.interval),
             },
-            "meanings": [{"text": m.text, "count": m.count, "floor": m.floor} for m in self.meanings],
+            "agreement": None
+            if agreement is None
+            else {"mean": agreement.mean, "interval": _listed(agreement.interval)},
+            "meanings": [meaning.to_dict() for meaning in self.meanings],
             "samples": spent.samples,
             "rounds": spent.rounds,
             "reason": str(self.reason),
             "flagged": self.flagged,
+            "missing": self.missing,
             "probability": self.probability,
             "threshold": self.threshold,
             "cost": {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds},
@@ -180,25 +264,24 @@ class Verdict:
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
         """Read what `to_dict` wrote; a missing or wrong field is named."""
         try:
-            entropy, cost = data["entropy"], data["cost"]
-            interval = entropy["interval"]
+            entropy, agreement, cost = data["entropy"], data["agreement"], data["cost"]
             return cls(
                 question=data["question"],
                 answer=data["answer"],
-                entropy=Entropy(
-                    entropy["mean"],
-                    entropy["variance"],
-                    None if interval is None else (interval[0], interval[1]),
-                ),
-                meanings=tuple(Meaning(m["text"], m["count"], m["floor"]) for m in data["meanings"]),
+                outcome=Outcome(data["outcome"]),
+                entropy=Entropy(entropy["mean"], entropy["variance"], _pair(entropy["interval"])),
+                agreement=None
+                if agreement is None
+                else VerdictAgreement(agreement["mean"], _pair(agreement["interval"])),
+                meanings=tuple(map(_meaning, data["meanings"])),
                 spent=Spent(
                     data["samples"], data["rounds"], cost["tokens"], cost["judge_calls"], cost["seconds"]
                 ),
                 reason=Reason(data["reason"]),
-                flagged=data["flagged"],
                 probability=data["probability"],
                 threshold=data.get("threshold", THRESHOLD),
                 warnings=tuple(data["warnings"]),
+                missing=data.get("missing"),
             )
         except KeyError as error:
             raise InputError(f"this is not a verdict: the field {error.args[0]!r} is missing") from error
@@ -219,3 +302,29 @@ class Verdict:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _percent(probability: float) -> str:
+    """A probability as a number out of 100: whole, but 0 and 100 only where they are exact.
+
+    >>> _percent(0.996), _percent(1.0)
+    ('more than 99', '100')
+    """
+    if 0.995 < probability < 1:
+        return "more than 99"
+    if 0 < probability < 0.005:
+        return "less than 1"
+    return f"{100 * probability:.0f}"
+
+
+def _listed(interval: tuple[float, float] | None) -> list[float] | None:
+    return None if interval is None else list(interval)
+
+
+def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval[0], interval[1])
+
+
+def _meaning(data: Mapping[str, Any]) -> Meaning:
+    wordings = tuple(Wording(each["text"], each["count"]) for each in data["wordings"])
+    return Meaning(data["text"], data["count"], data["floor"], wordings, data["has_answer"])

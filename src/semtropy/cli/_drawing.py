@@ -9,6 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..verdict import Outcome
+from ._text import one_line, printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,11 +22,17 @@ __all__ = ["draw_steps", "draw_verdict"]
 
 _WIDTH = 32
 _SHOWN = 8  # meanings that fit without scrolling
+_COLOURS = {
+    Outcome.STEADY: "green",
+    Outcome.FLAGGED: "red",
+    Outcome.UNDECIDED: "yellow",
+    Outcome.NO_ANSWER: "yellow",
+}
 
 
 def draw_steps(question: str, steps: Sequence[Step], terms: Terms) -> RenderableType:
     """The state after the last of `steps`."""
-    head = Text(question, style="bold")
+    head = Text(printable(question), style="bold")
     if not steps:
         return Group(head, Text("  asking ...", style="dim"))
     last = steps[-1]
@@ -34,19 +43,25 @@ def draw_steps(question: str, steps: Sequence[Step], terms: Terms) -> Renderable
         .append("○" * (total - len(last.samples)), "dim")
     )
     drawn.append(f"  {len(last.samples)} of at most {total}")
-    return Group(head, Text(), drawn, Text(), _meanings(last), Text(), _narrowing(steps, terms))
+    answer = Text("  answer    ").append(one_line(last.answer.text) or "(empty)", "bold")
+    return Group(head, Text(), answer, drawn, Text(), _meanings(last), Text(), _narrowing(steps, terms))
 
 
 def _meanings(step: Step) -> RenderableType:
+    """The meanings by count, the answer's marked, each with its wordings."""
     table = Table.grid(padding=(0, 1))
-    found = sorted(step.meanings(), key=lambda meaning: -meaning.count)
+    found = sorted(step.meanings(), key=lambda meaning: (-meaning.count, not meaning.has_answer))
     for meaning in found[:_SHOWN]:
-        share = meaning.count / len(step.samples)
-        bar = Text("█" * max(1, round(share * 20)), style="cyan")
-        table.add_row("  ", bar, f"{meaning.count}", Text(_short(meaning.text) or "(empty)"))
+        share = meaning.count / max(1, len(step.samples))
+        bar = Text("█" * max(bool(meaning.count), round(share * 20)), style="cyan")
+        line = Text(one_line(meaning.text) or "(empty)")
+        others = [one_line(wording.text, 24) for wording in meaning.wordings[1:]]
+        if others:
+            line.append("  also " + ", ".join(others[:3]) + (" …" if len(others) > 3 else ""), "dim")
+        table.add_row("  ", bar, f"{meaning.count}", Text("✓" if meaning.has_answer else " "), line)
     if len(found) > _SHOWN:
         more = len(found) - _SHOWN
-        table.add_row("  ", Text(), "", Text(f"and {more} other meaning{'s' * (more > 1)}", style="dim"))
+        table.add_row("  ", Text(), "", "", Text(f"and {more} other meaning{'s' * (more > 1)}", style="dim"))
     return table
 
 
@@ -78,11 +93,6 @@ def _column(value: float, top: float) -> int:
 
 def draw_verdict(verdict: Verdict) -> RenderableType:
     """The verdict in sentences, the first of them coloured."""
-    first, *rest = verdict.explain().splitlines()
-    headline = Text(first, style="bold red" if verdict.flagged else "bold green")
+    first, *rest = printable(verdict.explain()).splitlines()
+    headline = Text(first, style=f"bold {_COLOURS[verdict.outcome]}")
     return Group(Text(), headline, *(Text(line) for line in rest))
-
-
-def _short(text: str, limit: int = 60) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

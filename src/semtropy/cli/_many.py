@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, SemtropyError
+from ._exit import EXIT_CODES
+from ._text import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["check_file"]
 
 _AT_ONCE = 16
+_WORST_FIRST = (1, 3, 4, 5)  # of all prompts' exit codes: failure, flagged, undecided, no answer
 
 
 def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
@@ -39,7 +42,7 @@ def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             print(f"semtropy: interrupted after {len(codes)} of {len(prompts)} prompts", file=sys.stderr)
             return 130
-    return next((code for code in (1, 3) if code in codes), 0)
+    return next((code for code in _WORST_FIRST if code in codes), 0)
 
 
 def _prompts(path: str) -> list[str]:
@@ -49,7 +52,7 @@ def _prompts(path: str) -> list[str]:
         raise InputError(f"--file {path}: {error}") from error
     prompts = [line.strip() for line in text.splitlines() if line.strip()]
     if not prompts:
-        raise InputError(f"--file {path}: no prompts in it; write one a line")
+        raise InputError(f"--file {path}: no prompts in it; write one per line")
     return prompts
 
 
@@ -57,8 +60,7 @@ async def _print_all(
     checker: Checker, prompts: Sequence[str], arguments: argparse.Namespace, codes: list[int], advance: Any
 ) -> None:
     async for prompt, outcome in _outcomes(checker, prompts, arguments.seed):
-        failed = isinstance(outcome, SemtropyError)
-        codes.append(1 if failed else 3 if outcome.flagged else 0)
+        codes.append(1 if isinstance(outcome, SemtropyError) else EXIT_CODES[outcome.outcome])
         print(_line(prompt, outcome, as_json=arguments.json), flush=True)
         advance()
 
@@ -92,12 +94,13 @@ def _line(prompt: str, outcome: Any, *, as_json: bool) -> str:
     if isinstance(outcome, SemtropyError):
         if as_json:
             return json.dumps({"question": prompt, "error": str(outcome)}, ensure_ascii=False)
-        return f"failed   {prompt}: {outcome}"
+        return printable(f"failed    {prompt}: {outcome}")
     if as_json:
         return str(outcome.to_json())
-    word = "flagged" if outcome.flagged else "steady"
-    return (
-        f"{word:8} {outcome.entropy.mean:.2f} nats  {outcome.samples:2} samples  {prompt} -> {outcome.answer}"
+    agreement = "" if outcome.agreement is None else f"{outcome.agreement.mean:4.0%} again  "
+    return printable(
+        f"{outcome.outcome:9} {agreement}{outcome.entropy.mean:.2f} nats  {outcome.samples:2} samples  "
+        f"{prompt} -> {outcome.answer}"
     )
 
 

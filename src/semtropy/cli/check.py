@@ -1,4 +1,4 @@
-"""`semtropy check`: ask a question until the belief about its answer is firm; exit code 3 if it is flagged."""
+"""`semtropy check`: ask a question until the verdict is decided; the exit code says which it is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..verdict import THRESHOLD
+from ._exit import EXIT_CODES
+from ._text import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-FINE, FAILED, USAGE, FLAGGED, INTERRUPTED = 0, 1, 2, 3, 130
+USAGE, INTERRUPTED = 2, 130
 
 
 def register(commands: Any) -> None:
@@ -26,8 +28,8 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "check",
         help="ask a question and tell whether the answer is made up",
-        description="Sample answers to a question, group them by meaning, and stop when the belief is firm. "
-        "Exit code: 0 steady, 3 flagged, 2 wrong usage, 1 failure, 130 interrupted.",
+        description="Ask a question, and draw further samples only while they could change the verdict. "
+        "Exit code: 0 steady, 3 flagged, 4 undecided, 5 no answer, 2 wrong usage, 1 failure, 130 interrupted.",
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("prompt", nargs="?", metavar="PROMPT", help="the question")
@@ -43,22 +45,32 @@ def register(commands: Any) -> None:
     parser.add_argument("--prior", metavar="FILE", help="a prior fitted on training questions")
     parser.add_argument("--calibration", metavar="FILE", help="turns entropy into a probability")
     stop = parser.add_mutually_exclusive_group()
-    stop.add_argument("--variance", type=float, metavar="G", help="stop at this variance of the entropy")
+    stop.add_argument(
+        "--variance", type=float, metavar="G", help="stop at this variance of the entropy (the paper's rule)"
+    )
     stop.add_argument(
         "--confidence",
         type=float,
         metavar="P",
-        help="stop when above or below the threshold with this probability",
+        help="stop when the verdict is certain with this probability (default: 0.95)",
     )
     parser.add_argument(
-        "--max-samples", type=int, default=10, metavar="N", help="at most so many (default: 10)"
+        "--max-samples",
+        type=int,
+        default=10,
+        metavar="N",
+        help="draw at most N samples beside the answer; 0 judges the answer alone (default: 10)",
     )
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="at most so long")
+    parser.add_argument("--max-seconds", type=float, metavar="S", help="stop after S seconds")
+    parser.add_argument("--answer", metavar="TEXT", help="judge this answer instead of asking for one")
     parser.add_argument(
         "--threshold", type=float, default=THRESHOLD, metavar="H", help="flag above H nats (default: log 2)"
     )
     parser.add_argument("--seed", type=int, help="the same seed gives the same draws, where the model can")
-    parser.add_argument("--json", action="store_true", help="print the verdict as JSON, one line a prompt")
+    parser.add_argument(
+        "--show-groups", action="store_true", help="list every wording under the meaning it was grouped with"
+    )
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON, one line per prompt")
     parser.set_defaults(run=run)
 
 
@@ -67,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if arguments.file is None and not arguments.prompt.strip():
             raise InputError("the prompt is empty: ask a question")
+        if arguments.file is not None and arguments.answer is not None:
+            raise InputError("--answer goes with one prompt, not with --file")
         checker = _checker(arguments)
     except InputError as error:
         print(f"semtropy check: {error}", file=sys.stderr)
@@ -115,20 +129,18 @@ def _one(checker: Checker, arguments: argparse.Namespace) -> int:
     interrupted = False
     try:
         if arguments.json or not sys.stdout.isatty():
-            steps.extend(checker.stream(arguments.prompt, rng=arguments.seed))
+            steps.extend(checker.stream(arguments.prompt, answer=arguments.answer, rng=arguments.seed))
         else:
             _watch(checker, arguments, steps)
     except KeyboardInterrupt:
         interrupted = True
         if not steps:
             raise
-    from ..inquiry import conclude
+    from ..conclusion import conclude
 
     verdict = conclude(steps[-1], checker.terms)
     _print(verdict, arguments)
-    if interrupted:
-        return INTERRUPTED
-    return FLAGGED if verdict.flagged else FINE
+    return INTERRUPTED if interrupted else EXIT_CODES[verdict.outcome]
 
 
 def _watch(checker: Checker, arguments: argparse.Namespace, steps: list[Step]) -> None:
@@ -139,7 +151,7 @@ def _watch(checker: Checker, arguments: argparse.Namespace, steps: list[Step]) -
 
     picture = draw_steps(arguments.prompt, steps, checker.terms)
     with Live(picture, auto_refresh=False) as live:
-        for step in checker.stream(arguments.prompt, rng=arguments.seed):
+        for step in checker.stream(arguments.prompt, answer=arguments.answer, rng=arguments.seed):
             steps.append(step)
             live.update(draw_steps(arguments.prompt, steps, checker.terms), refresh=True)
 
@@ -154,4 +166,6 @@ def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
 
         Console().print(draw_verdict(verdict))
     else:
-        print(verdict.explain())
+        print(printable(verdict.explain()))
+    if arguments.show_groups and not arguments.json:
+        print(printable(verdict.show_groups()))

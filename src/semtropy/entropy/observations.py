@@ -41,7 +41,8 @@ class Observations:
     @classmethod
     def of(cls, evidence: Evidence) -> Observations:
         """The evidence of real samples, to the digits it has."""
-        told = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in evidence.logprobs)
+        logprobs, no_logprob = _with_answer(evidence)
+        told = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in logprobs)
         floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in told])
         total = float(floors.sum())
         if total > 1 + MOST_EXCESS:
@@ -51,7 +52,7 @@ class Observations:
             )
         found = np.array([len(own) for own in told], dtype=float)
         floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
-        return cls(floors, found, told, np.array(evidence.no_logprob, dtype=float))
+        return cls(floors, found, told, np.array(no_logprob, dtype=float))
 
     @property
     def settled(self) -> float | None:
@@ -59,3 +60,30 @@ class Observations:
         if exact_room(self.floors) > 2 * LEAST_ROOM:
             return None
         return float(entropy_term(self.floors / self.floors.sum()).sum())
+
+
+def _with_answer(evidence: Evidence) -> tuple[list[tuple[float, ...]], list[int]]:
+    """Log-probabilities of the known sequences of each meaning, and draws without one, the judged answer included.
+
+    The answer comes before the samples: it is the first sequence of its meaning. Its meaning is the last one where
+    no sample has it.
+    """
+    logprobs, no_logprob = list(evidence.logprobs), list(evidence.no_logprob)
+    answer = evidence.answer
+    if answer is None:
+        return logprobs, no_logprob
+    if answer.meaning == len(logprobs):
+        logprobs.append(())
+        no_logprob.append(0)
+    own = logprobs[answer.meaning]
+    if answer.logprob is None:
+        no_logprob[answer.meaning] += 1
+    elif answer.sequence is None:
+        logprobs[answer.meaning] = (answer.logprob, *own)
+    else:
+        logprobs[answer.meaning] = (
+            own[answer.sequence],
+            *own[: answer.sequence],
+            *own[answer.sequence + 1 :],
+        )
+    return logprobs, no_logprob

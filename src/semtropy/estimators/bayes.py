@@ -12,7 +12,8 @@ from ..entropy import DirichletComponent, Moments, Observations, PitmanYorCompon
 from ..entropy.components import component_grid
 from ..entropy.distribution import Known, Mixture, PosteriorComponent
 from ..errors import ConvergenceError
-from ..nouns import Belief, Beliefs, Evidence
+from ..nouns import Agreement, Belief, Beliefs, Evidence, KnownAgreement
+from .agreement import PosteriorAgreement
 from .prior import Prior
 
 if TYPE_CHECKING:
@@ -41,20 +42,26 @@ class Bayes:
     prior: Prior = field(default_factory=Prior.default)
     name: str = field(default="bayes", init=False)
     has_variance: bool = field(default=True, init=False)
+    uses_answer: bool = field(default=True, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
         seen = Observations.of(evidence)
         if seen.settled is not None:
-            return Belief(seen.settled, 0.0, Known(seen.settled))
-        kinds, log_prior = self.prior.reaching(len(evidence.counts))
+            return Belief(
+                seen.settled, 0.0, Known(seen.settled), agreement=_settled_agreement(seen, evidence)
+            )
+        kinds, log_prior = self.prior.reaching(seen.floors.size)
         found = component_moments([seen], kinds, tolerance=TOLERANCE, log_prior=log_prior)
         weights = _posterior(log_prior, found.log_evidence)[0]
         mean, variance = mix(weights, found.mean[0], found.variance[0])
         parts = _components(seen, kinds, weights)
         notes = (() if self.prior.trained_on else (DEFAULT_PRIOR,)) + (
-            () if any(evidence.distinct) else (NO_FLOORS,)
+            () if seen.found.any() else (NO_FLOORS,)
         )
-        return Belief(mean, variance, Mixture(parts), notes)
+        agreement = (
+            None if evidence.answer is None else PosteriorAgreement(parts, seen, evidence.answer.meaning)
+        )
+        return Belief(mean, variance, Mixture(parts), notes, agreement)
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         means, variances = np.empty(len(evidences)), np.empty(len(evidences))
@@ -74,6 +81,15 @@ class Bayes:
                 )
                 means[at], variances[at] = _mixed(_posterior(log_prior, found.log_evidence), found)
         return Beliefs(means, variances)
+
+
+def _settled_agreement(seen: Observations, evidence: Evidence) -> Agreement | None:
+    """Agreement where the sequences found leave no room for any other: every probability is known."""
+    if evidence.answer is None:
+        return None
+    shares = seen.floors / seen.floors.sum()
+    others = np.delete(shares, evidence.answer.meaning)
+    return KnownAgreement(float(shares[evidence.answer.meaning]), float(others.max(initial=0.0)))
 
 
 def _posterior(log_prior: Floats, log_evidence: Floats) -> Floats:

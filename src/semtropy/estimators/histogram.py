@@ -27,6 +27,7 @@ class Histogram:
 
     name = "histogram"
     has_variance = False
+    uses_answer = False
 
     def __call__(self, evidence: Evidence) -> Belief:
         return Belief(plug_in(evidence.counts))

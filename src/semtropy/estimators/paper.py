@@ -79,6 +79,7 @@ class BayesPaper:
     rng: np.random.Generator | None = None
     name: str = field(default="bayes-paper", init=False)
     has_variance: bool = field(default=True, init=False)
+    uses_answer: bool = field(default=False, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
         sizes, weights = self.prior.given(len(evidence.counts))

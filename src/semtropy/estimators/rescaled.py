@@ -27,6 +27,7 @@ class Rescaled:
 
     name = "rescaled"
     has_variance = False
+    uses_answer = False
     column = "samples[].logprob"
 
     def __init__(self, *, clip_missing: bool = False) -> None:
@@ -51,6 +52,7 @@ class RescaledLength:
 
     name = "rescaled-length"
     has_variance = False
+    uses_answer = False
     column = "samples[].token_logprobs"
 
     def __call__(self, evidence: Evidence) -> Belief:

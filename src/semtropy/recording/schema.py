@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from ..errors import InputError, RecordingError
-from ..nouns import Evidence, Partition, Sample
+from ..nouns import Evidence, Partition, Sample, Token
 from .draws import Draws
 from .validate import VERSION, check_header, check_row
 
@@ -110,13 +110,20 @@ class Header(_Object):
 class Answer:
     """The answer being judged (the most likely or a low-temperature one) and its grade.
 
-    `correct` is None where it was not graded.
+    `logprob` and `token_logprobs` are at the temperature the answer was drawn at, `sampling_logprob` and
+    `token_entropies` at that of the samples. `meaning` is its label among those of the samples. `correct` is None
+    where it was not graded.
     """
 
     text: str
     logprob: float | None = None
     token_logprobs: tuple[float, ...] | None = None
     correct: bool | None = None
+    sampling_logprob: float | None = None
+    token_entropies: tuple[float, ...] | None = None
+    tokens: tuple[Token, ...] | None = None
+    meaning: int | None = None
+    complete: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +184,54 @@ class Row(_Object):
             logprob=_logprob(held),
             token_logprobs=None if scores is None else tuple(scores),
             correct=held.get("correct"),
+            sampling_logprob=_sampling_logprob(held),
+            token_entropies=_tuple(held.get("token_entropies")),
+            tokens=_tuple(held.get("tokens")),
+            meaning=held.get("meaning"),
+            complete=held.get("complete") is not False,
+        )
+
+    def judged(self) -> tuple[Sample, int | None]:
+        """The answer as a sample, and its meaning in `partition`.
+
+        The meaning is `partition.size` if no sample has it, None if it is unknown.
+
+        An answer whose `sampling_logprob` was not recorded has the log-probability of the likeliest sample with the
+        same text, and an answer without a meaning that of such a sample. Where no answer was recorded, the first
+        sample of the most frequent meaning takes its place.
+        """
+        samples, partition, answer = self.samples, self.partition, self.answer
+        if answer is None:
+            leading = partition.counts.index(max(partition.counts))
+            return samples[partition.meanings.index(leading)], leading
+        logprob, tokens = answer.sampling_logprob, answer.tokens
+        same = [place for place, sample in enumerate(samples) if sample.text == answer.text]
+        if logprob is None:
+            known = [
+                samples[place]
+                for place in same
+                if samples[place].logprob is not None and samples[place].complete
+            ]
+            if known:
+                likeliest = max(known, key=lambda sample: sample.logprob or -math.inf)
+                logprob, tokens = likeliest.logprob, likeliest.tokens
+        if not self.header.logprobs_usable:
+            logprob = None
+        labels = dict(zip(self.meanings, partition.meanings, strict=True))
+        meaning = partition.meanings[same[0]] if same else None
+        if answer.meaning is not None:
+            meaning = labels.get(answer.meaning, partition.size)
+        return (
+            Sample(
+                answer.text,
+                answer.logprob,
+                tokens,
+                answer.token_logprobs,
+                answer.complete,
+                sampling_logprob=logprob,
+                token_entropies=answer.token_entropies,
+            ),
+            meaning,
         )
 
     @property
@@ -226,7 +281,10 @@ class Row(_Object):
         """What entropy estimators see of all samples of this question."""
         if not self.fields["samples"]:
             self.fail("is empty: an estimate needs at least one sample", "samples")
-        return Evidence.gather(self.samples, self.partition)
+        judged, meaning = self.judged()
+        if self.answer is None or meaning is None:
+            return Evidence.gather(self.samples, self.partition)
+        return Evidence.gather(self.samples, self.partition, judged, meaning)
 
     def draws(self) -> Draws:
         """The samples as arrays, for drawing many subsamples."""
@@ -259,6 +317,17 @@ def _logprob(held: Mapping[str, Any]) -> float | None:
     if logprob is None and "logprob" not in held and held.get("token_logprobs"):
         return math.fsum(held["token_logprobs"])
     return logprob
+
+
+def _sampling_logprob(held: Mapping[str, Any]) -> float | None:
+    logprob = held.get("sampling_logprob")
+    if logprob is None and held.get("sampling_token_logprobs"):
+        return math.fsum(held["sampling_token_logprobs"])
+    return logprob
+
+
+def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)
 
 
 def _sample(held: Mapping[str, Any], logprobs_usable: bool) -> Sample:

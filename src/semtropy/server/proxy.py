@@ -144,7 +144,9 @@ class AnswerProxy:
             # The withheld answer must not reach the client through the verdict.
             payload = {**payload, "answer": None} if "answer" in payload else payload
             if "meanings" in payload:
-                payload["meanings"] = [{**meaning, "text": None} for meaning in payload["meanings"]]
+                payload["meanings"] = [
+                    {**meaning, "text": None, "wordings": []} for meaning in payload["meanings"]
+                ]
         return CheckOutcome({**payload, "mode": self.mode, "blocked": blocked}, blocked)
 
     def _last(self, reader: AnswerReader, outcome: CheckOutcome) -> bytes:

@@ -89,12 +89,22 @@ class RecordedSample(_Schema):
     complete: bool = True
 
 
+class RecordedAnswer(_Schema):
+    """The answer of an earlier check, as its steps show it."""
+
+    text: str
+    meaning: int | None = Field(None, ge=0, description="its meaning among those of the samples")
+    logprob: float | None = Field(None, le=0, description="at the temperature of the samples")
+    token_entropy: float | None = Field(None, ge=0)
+    complete: bool = True
+
+
 class ReplayRequest(CheckOptions):
-    """Samples of an earlier check, to be judged under other terms without drawing again."""
+    """The answer and samples of an earlier check, to be judged under other terms without drawing again."""
 
     prompt: str = Field(min_length=1)
-    answer: str = ""
-    samples: list[RecordedSample] = Field(min_length=1, max_length=1000)
+    answer: RecordedAnswer
+    samples: list[RecordedSample] = Field(max_length=1000)
 
 
 CompletionKind = Literal["chat", "completions"]

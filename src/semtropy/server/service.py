@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..check import Checker
+from ..conclusion import conclude
 from ..errors import SemtropyError
-from ..inquiry import Step, Terms, conclude
-from ..nouns import Sample
+from ..inquiry import PENDING, Step, Terms
 from .errors import error_kind
 from .run_cache import CheckRun, RunCache
 from .telemetry import log, timed_estimator, timed_judge, timed_model
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from .telemetry import Metrics
 
 __all__ = ["Gateway", "PendingCheck", "Service", "gateway_of"]
-
-_NOT_YET = Sample("", tokens=())
-"""Stands for an answer that is still on its way while its check draws samples; `conclude` puts in the real one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class Service:
 
         async def steps() -> AsyncIterator[Step]:
             last: Step | None = None
-            async for step in checker.astream(question, answer=_NOT_YET if answered else None, rng=seed):
+            async for step in checker.astream(question, answer=PENDING if answered else None, rng=seed):
                 last = step
                 yield step
             if last is not None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ..inquiry import Compare, Draw, Drawn, Step, Terms, inquire
+from ..inquiry import Compare, Draw, Drawn, Exchange, Step, Terms, inquire
 from ..nouns import Partition, Sample
 
 if TYPE_CHECKING:
     from ..nouns import Belief, Floats, Token
-    from .schemas import RecordedSample
+    from .schemas import RecordedAnswer, RecordedSample
 
 __all__ = ["density_curve", "replay", "sample_to_json", "step_to_json"]
 
@@ -60,14 +60,30 @@ def sample_to_json(sample: Sample, meaning: int) -> dict[str, Any]:
     }
 
 
+def answer_to_json(step: Step) -> dict[str, Any]:
+    """The answer of a step with what `replay` needs."""
+    judged = step.evidence.answer
+    return {
+        "text": step.answer.text,
+        "meaning": step.answer_meaning,
+        "logprob": None if judged is None or judged.logprob is None else min(judged.logprob, 0.0),
+        "token_entropy": None if judged is None else judged.token_entropy,
+        "complete": step.answer.complete,
+    }
+
+
 def step_to_json(step: Step, terms: Terms, *, sent: int = 0) -> dict[str, Any]:
     """A step; the first `sent` samples are left out, as earlier steps had them."""
     belief, spent = step.belief, step.spent
-    interval = belief.interval(0.9)
+    interval, agreement = belief.interval(0.9), belief.agreement
     pairs = list(zip(step.samples, step.partition.meanings, strict=True))[sent:]
     return {
         "samples": [sample_to_json(sample, meaning) for sample, meaning in pairs],
-        "meanings": [{"text": m.text, "count": m.count, "floor": m.floor} for m in step.meanings()],
+        "answer": answer_to_json(step),
+        "meanings": [meaning.to_dict() for meaning in step.meanings()],
+        "agreement": None
+        if agreement is None
+        else {"mean": agreement.mean, "interval": agreement.interval(0.9)},
         "entropy": {
             "mean": belief.mean,
             "variance": belief.variance,
@@ -95,7 +111,9 @@ class _KnownMeanings:
         return next(self._meanings)
 
 
-def replay(prompt: str, answer: str, recorded: Sequence[RecordedSample], terms: Terms) -> list[Step]:
+def replay(
+    prompt: str, answer: RecordedAnswer, recorded: Sequence[RecordedSample], terms: Terms
+) -> list[Step]:
     """The steps of a check that draws these samples in this order; it ends when they run out."""
     meanings = [sample.meaning for sample in recorded]
     try:
@@ -104,19 +122,21 @@ def replay(prompt: str, answer: str, recorded: Sequence[RecordedSample], terms: 
         raise InputError(f"samples: {error}") from None
     # Tokens were not recorded: equal text and log-probability stand for the same sequence.
     waiting = [Sample(each.text, each.logprob, None, None, each.complete) for each in recorded]
-    loop = inquire(prompt, terms, _KnownMeanings(meanings), answer=Sample(answer, tokens=()))
+    judged = Sample(
+        answer.text,
+        complete=answer.complete,
+        sampling_logprob=answer.logprob,
+        token_entropies=None if answer.token_entropy is None else (answer.token_entropy,),
+    )
+    own = len(set(meanings)) if answer.meaning is None else answer.meaning
+    exchange = Exchange(inquire(prompt, terms, _KnownMeanings([own, *meanings]), answer=judged))
     steps: list[Step] = []
-    reply: Any = None
-    while True:
-        try:
-            event = loop.send(reply)
-        except StopIteration:
-            return steps
-        reply = None
+    for event in exchange:
         if isinstance(event, Draw):
             drawn, waiting = waiting[: event.n], waiting[event.n :]
-            reply = Drawn(drawn)
+            exchange.reply = Drawn(drawn)
         elif isinstance(event, Compare):
-            reply = np.ones(len(event.pairs))
+            exchange.reply = np.ones(len(event.pairs))
         else:
             steps.append(event)
+    return steps

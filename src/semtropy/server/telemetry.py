@@ -217,7 +217,7 @@ class _TimedJudge:
 class _TimedEstimator:
     def __init__(self, estimator: Estimator, metrics: Metrics) -> None:
         self.name, self._estimator, self._metrics = estimator.name, estimator, metrics
-        self.has_variance = estimator.has_variance
+        self.has_variance, self.uses_answer = estimator.has_variance, estimator.uses_answer
 
     def __call__(self, evidence: Evidence) -> Belief:
         with self._metrics.timed("estimating"):

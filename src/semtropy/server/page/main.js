@@ -90,6 +90,7 @@ function clear() {
 function step(data) {
   shown.samples.push(...data.samples);
   shown.meanings = data.meanings;
+  shown.answer = data.answer;
   shown.entropies.push(data.entropy);
   shown.track.push({ drawn: data.drawn, variance: data.entropy.variance, above: data.entropy.above });
   shown.drawn = data.drawn;
@@ -119,7 +120,7 @@ function count() {
     card.classList.toggle("single", meaning.count === 1); // its only sample is its name
     card.querySelector(".name").textContent = meaning.text || "(empty)";
     card.querySelector(".count").textContent = `${meaning.count} of ${shown.drawn}`;
-    card.querySelector(".bar span").style.width = `${(100 * meaning.count) / shown.drawn}%`;
+    card.querySelector(".bar span").style.width = `${(100 * meaning.count) / Math.max(1, shown.drawn)}%`;
   });
 }
 
@@ -202,7 +203,7 @@ async function whatIf() {
   const mine = ++turn;
   try {
     const found = await post("api/replay", {
-      prompt: shown.prompt, answer: shown.verdict.answer, samples: shown.samples, one_by_one: true,
+      prompt: shown.prompt, answer: shown.answer, samples: shown.samples, one_by_one: true,
       rule: rule(at("if-rule").value, Number(at("if-value").value)),
       budget: { samples: Number(at("if-budget").value) }, threshold: shown.threshold,
     });

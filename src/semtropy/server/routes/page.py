@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse, JSONResponse
 
 from ... import __version__
 from ...check import VARIANCE
-from ...inquiry import conclude
+from ...conclusion import conclude
 from ..backends.upstream import UpstreamBackend
 from ..errors import Problem
 from ..policy import terms_to_json

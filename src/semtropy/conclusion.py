@@ -1,0 +1,123 @@
+"""From the last step of a check, or of a stored question, to its verdict: the one place where verdicts are made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from .inquiry import PENDING
+from .refusals import missing_answer
+from .stopping import CONFIDENCE, Reason, disagreement, suspicion
+from .verdict import THRESHOLD, Entropy, Outcome, Verdict, VerdictAgreement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .inquiry import Calibrated, Step, Terms
+
+__all__ = ["conclude", "make_verdict"]
+
+_DECIDED = {Reason.DECIDED_HIGH: Outcome.FLAGGED, Reason.DECIDED_LOW: Outcome.STEADY}
+
+
+def conclude(step: Step, terms: Terms) -> Verdict:
+    """The verdict after a step of a check; a step without a reason was interrupted."""
+    warnings: list[str] = []
+    if terms.budget.tokens is not None and step.spent.tokens is None:
+        warnings.append("The model does not count its tokens: the token budget could not be kept.")
+    return make_verdict(
+        step,
+        method=terms.estimator.name,
+        threshold=terms.threshold,
+        calibration=terms.calibration,
+        warnings=warnings,
+    )
+
+
+def make_verdict(
+    step: Step,
+    *,
+    method: str,
+    threshold: float = THRESHOLD,
+    calibration: Calibrated | None = None,
+    warnings: Sequence[str] = (),
+) -> Verdict:
+    """What a step means for its answer: the one place where a verdict is made, live or from stored samples.
+
+    `method` is the name of the estimator or scorer behind the belief; a calibration fitted for another one is
+    used, with a warning.
+    """
+    reason = step.reason or Reason.INTERRUPTED
+    meanings = step.meanings()
+    agreement = step.belief.agreement
+    return Verdict(
+        question=step.question,
+        answer=step.answer.text,
+        outcome=_outcome(step, reason, threshold, calibration),
+        entropy=Entropy.of(step.belief),
+        agreement=None if agreement is None else VerdictAgreement(agreement.mean, agreement.interval(0.9)),
+        meanings=meanings,
+        spent=step.spent,
+        reason=reason,
+        missing=None if step.answer is PENDING else missing_answer(step.answer),
+        probability=None if calibration is None else calibration(step.belief),
+        threshold=threshold,
+        warnings=(*step.belief.notes, *_sample_warnings(step), *_mismatch(calibration, method), *warnings),
+        belief=step.belief,
+        partition=step.partition,
+        draws=step.samples,
+    )
+
+
+def _outcome(step: Step, reason: Reason, threshold: float, calibration: Calibrated | None) -> Outcome:
+    """Steady or flagged, unless there is no answer, or a limit ended sampling before that was decided."""
+    if step.answer is not PENDING and missing_answer(step.answer) is not None:
+        return Outcome.NO_ANSWER
+    if calibration is None and reason in _DECIDED:
+        return _DECIDED[reason]
+    if calibration is None and not reason.firm:
+        flag = suspicion(step.belief, threshold)
+        if flag is None or 1 - CONFIDENCE < flag < CONFIDENCE:
+            return Outcome.UNDECIDED
+    return Outcome.FLAGGED if _flagged(step, threshold, calibration) else Outcome.STEADY
+
+
+def _flagged(step: Step, threshold: float, calibration: Calibrated | None) -> bool:
+    belief = step.belief
+    if calibration is not None:
+        chosen = calibration.flags(belief)
+        return calibration(belief) > 0.5 if chosen is None else chosen
+    if belief.agreement is not None:
+        outside = belief.agreement.rival > belief.agreement.mean or disagreement(belief, threshold) > 0.5
+    else:  # without agreement: most samples have one meaning, and it is not the answer's
+        counts = Counter(step.partition.meanings)
+        leading, most = counts.most_common(1)[0] if counts else (None, 0)
+        outside = step.answer_meaning not in (leading, None) and 2 * most > len(step.samples) > 1
+    return outside or belief.mean > threshold
+
+
+def _sample_warnings(step: Step) -> Iterator[str]:
+    n = len(step.samples)
+    no_logprob = sum(sample.logprob is None for sample in step.samples if sample.complete)
+    cut = sum(not sample.complete for sample in step.samples)
+    empty = sum(not sample.text.strip() for sample in step.samples)
+    if no_logprob:
+        yield (
+            f"{no_logprob} of {n} samples came without the log-probability of the whole answer, end token included: "
+            "they are counted, but do not tighten the lower bounds."
+        )
+    if cut:
+        yield (
+            f"{cut} of {n} samples were cut off at the length limit: "
+            "they are counted, but do not tighten the lower bounds."
+        )
+    if empty:
+        yield f"{empty} of {n} samples were empty."
+
+
+def _mismatch(calibration: Calibrated | None, method: str) -> Iterator[str]:
+    if calibration is not None and calibration.estimator != method:
+        yield (
+            f"The calibration was fitted for the estimator {calibration.estimator}, "
+            f"not for {method}: its probability means little here."
+        )

@@ -1,0 +1,138 @@
+"""The posterior of one meaning's probability b_j: exact moments, and a distribution with those moments.
+
+One more draw of meaning j whose log-probability is unknown multiplies the likelihood by b_j. The posterior moments of
+b_j are therefore ratios of normalising constants, under each component of the mixture,
+
+    E[b_j] = Z(p + e_j) / Z(p),     E[b_j^2] = Z(p + 2 e_j) / Z(p),
+
+where p_j is the exponent of b_j in the density (see contour.py). E[b_j] is also the predictive probability that the
+next sample has meaning j; what the seen meanings leave is the probability of a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import betainc
+
+from ..errors import ConvergenceError, InputError
+from .contour import Problems, exact_room, solve
+from .inputs import ends
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .distribution import PosteriorComponent
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["ShareDistribution", "predictive_probabilities", "share_distribution"]
+
+TOLERANCE = 1e-5  # of the entropy's moments, which converge after the constants used here
+LEAST_VARIANCE = 1e-14  # below this a share is a point
+
+
+def predictive_probabilities(components: Sequence[PosteriorComponent]) -> Floats:
+    """The probability of each seen meaning for the next sample; 1 minus their sum is that of a new meaning.
+
+    >>> from semtropy.entropy.distribution import PosteriorComponent
+    >>> half = PosteriorComponent(1.0, np.array([0.5]), np.array([1.0]), np.array([0.0]), 0.5, 0.5)
+    >>> predictive_probabilities([half]).round(4)  # a Dirichlet(0.5, 0.5) after one draw: 1.5 / 2
+    array([0.75])
+    """
+    weights = np.array([c.weight for c in components])
+    return np.asarray((weights / weights.sum()) @ _ratios(components, np.eye(components[0].floors.size)))
+
+
+def share_distribution(
+    components: Sequence[PosteriorComponent], meaning: int, rival: int | None = None
+) -> tuple[ShareDistribution, float]:
+    """The posterior of the probability of `meaning`, and the predictive probability of `rival` (0 for None)."""
+    floors = components[0].floors
+    steps = np.zeros((2 if rival is None else 3, floors.size))
+    steps[:2, meaning] = 1, 2
+    if rival is not None:
+        steps[2, rival] = 1
+    ratios = _ratios(components, steps)
+    weights = np.array([c.weight for c in components])
+    weights = weights / weights.sum()
+    first, low = ratios[:, 0], float(floors[meaning])
+    variances = np.maximum(ratios[:, 1] - first**2, 0.0)
+    own = ShareDistribution(weights, low, low + exact_room(floors), first, variances)
+    return own, 0.0 if rival is None else float(weights @ ratios[:, 2])
+
+
+def _ratios(components: Sequence[PosteriorComponent], steps: Floats) -> Floats:
+    """Z(p + step) / Z(p) for every component (rows) and step (columns); neighbours that share factors share a path."""
+
+    def shared(c: PosteriorComponent) -> tuple[bytes, bytes, float]:
+        return c.p.tobytes(), c.q.tobytes(), c.alpha
+
+    groups = [list(group) for _, group in groupby(components, key=shared)]
+    moved = [np.zeros(components[0].floors.size), *steps]
+    count, m = len(moved), components[0].floors.size
+    problems = Problems(
+        p=np.concatenate([group[0].p + step for step in moved for group in groups]),
+        q=np.concatenate([group[0].q for group in groups] * count),
+        floors=np.concatenate([group[0].floors for group in groups] * count),
+        offsets=ends([m] * (len(groups) * count)),
+        alpha=np.array([group[0].alpha for group in groups] * count),
+        mass=np.array([c.mass for c in components] * count),
+        mass_offsets=ends([len(group) for group in groups] * count),
+    )
+    log_z = solve(problems, TOLERANCE, on_failure="exclude").log_z.reshape(count, -1)
+    ratios: Floats = np.exp(log_z[1:] - log_z[0]).T
+    if not np.isfinite(ratios).all():
+        raise ConvergenceError("the posterior of a meaning's probability could not be integrated")
+    return ratios
+
+
+@dataclass(frozen=True, eq=False)
+class ShareDistribution:
+    """A mixture of beta distributions on [low, high], each with the exact mean and variance of its component.
+
+    >>> even = ShareDistribution(np.ones(1), 0.0, 1.0, np.array([0.5]), np.array([1 / 12]))
+    >>> even.cdf([0.25]).round(6).tolist(), round(even.quantile(0.9), 6)
+    ([0.25], 0.9)
+    """
+
+    weights: Floats
+    low: float
+    high: float
+    means: Floats
+    variances: Floats
+
+    @property
+    def mean(self) -> float:
+        """The posterior mean of the probability."""
+        return float(np.clip(self.weights @ self.means, 0.0, 1.0))
+
+    def cdf(self, points: Sequence[float] | Floats) -> Floats:
+        """P(probability <= point) for each point."""
+        x = np.asarray(points, dtype=float)[:, None]
+        width = self.high - self.low
+        point = (self.variances < LEAST_VARIANCE) | (width <= 0)
+        result = (x >= self.means).astype(float)
+        if not point.all():
+            share = np.clip((self.means[~point] - self.low) / width, 1e-9, 1 - 1e-9)
+            spread = np.minimum(self.variances[~point] / width**2, 0.999 * share * (1 - share))
+            total = share * (1 - share) / spread - 1
+            at = np.clip((x - self.low) / width, 0.0, 1.0)
+            result[:, ~point] = betainc(share * total, (1 - share) * total, at)
+        return np.asarray(result @ self.weights)
+
+    def quantile(self, level: float) -> float:
+        """The smallest probability whose `cdf` reaches `level`."""
+        if not 0 <= level <= 1:
+            raise InputError(f"level is {level}: a probability from 0 to 1")
+        low, high = min(self.low, float(self.means.min())), max(self.high, float(self.means.max()))
+        for _ in range(6):  # each pass narrows the bracket sixteen-fold
+            points = np.linspace(low, high, 17)
+            above = self.cdf(points) >= level
+            place = int(above.argmax()) if above.any() else 16
+            low, high = float(points[max(place - 1, 0)]), float(points[place])
+        return float(np.clip((low + high) / 2, 0.0, 1.0))

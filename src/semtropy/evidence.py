@@ -1,0 +1,177 @@
+"""The evidence of one question: its samples counted by meaning, and the answer being judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .errors import InputError
+from .samples import Partition, Sample  # noqa: TC001
+
+__all__ = ["Evidence", "JudgedAnswer"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """What is known of the answer being judged, beside the samples.
+
+    meaning        its meaning; the number of meanings among the samples where no sample has it
+    logprob        its log-probability under the sampling distribution, None where unknown
+    sequence       its place among the known sequences of its meaning, None where no sample is the same sequence
+    token_entropy  the largest entropy of a next-token distribution along it, in nats, None where unknown
+    """
+
+    meaning: int
+    logprob: float | None = None
+    sequence: int | None = None
+    token_entropy: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What entropy estimators see of one question, per meaning in order of first appearance.
+
+    counts          draws
+    floors          summed probability of its distinct sequences: the meaning is at least this probable
+    distinct        how many distinct sequences of known probability that is
+    no_logprob        draws whose probability is not known; they add no floor
+    logprobs        log-probabilities of those sequences, in the order they were found
+    string_floors   the paper's floors: one probability a string (that of its first draw)
+    length_weights  the same sum over strings of exp(mean token log-probability), None where unknown
+    answer          the answer being judged, None where there is none; with it, there may be no samples at all
+
+    Only `counts` must be given. Without more, floors are 0, a positive floor is one sequence, several sequences share
+    their floor evenly, and the draws of a meaning without any known sequence are no_logprob.
+
+    >>> Evidence(counts=(2, 1), floors=(0.5, 0.0)).no_logprob
+    (0, 1)
+    """
+
+    counts: tuple[int, ...]
+    floors: tuple[float, ...] = ()
+    distinct: tuple[int, ...] = ()
+    no_logprob: tuple[int, ...] = ()
+    logprobs: tuple[tuple[float, ...], ...] = ()
+    string_floors: tuple[float, ...] = ()
+    length_weights: tuple[float, ...] | None = None
+    answer: JudgedAnswer | None = None
+
+    def __post_init__(self) -> None:
+        m = len(self.counts)
+        fill = object.__setattr__
+        if m == 0 and self.answer is None:
+            raise InputError("counts is empty: an estimate needs at least one sample, or the answer judged")
+        if self.answer is not None and not 0 <= self.answer.meaning <= m:
+            raise InputError(
+                f"answer.meaning is {self.answer.meaning}: one of the {m} meanings, or {m} for a new one"
+            )
+        if not self.floors:
+            fill(self, "floors", (0.0,) * m)
+        if not self.distinct:
+            fill(self, "distinct", tuple(int(floor > 0) for floor in self.floors))
+        if not self.no_logprob:
+            fill(
+                self,
+                "no_logprob",
+                tuple(0 if d else c for c, d in zip(self.counts, self.distinct, strict=False)),
+            )
+        if not self.logprobs:
+            shares = zip(self.floors, self.distinct, strict=False)
+            fill(self, "logprobs", tuple((math.log(f / d),) * d if f > 0 and d else () for f, d in shares))
+        if not self.string_floors:
+            fill(self, "string_floors", self.floors)
+        for name in ("floors", "distinct", "no_logprob", "logprobs", "string_floors", "length_weights"):
+            values = getattr(self, name)
+            if values is not None and len(values) != m:
+                raise InputError(f"{name} has {len(values)} entries for {m} meanings: one per meaning")
+
+    @property
+    def n(self) -> int:
+        """How many samples were drawn."""
+        return sum(self.counts)
+
+    @classmethod
+    def gather(
+        cls,
+        samples: Sequence[Sample],
+        partition: Partition,
+        answer: Sample | None = None,
+        answer_meaning: int | None = None,
+    ) -> Evidence:
+        """Count `samples` by meaning and sum the probabilities of their distinct sequences.
+
+        Sequences are distinguished by their tokens where known, else by text and log-probability, so that two
+        tokenisations of one string raise the lower bound twice and one sequence drawn twice raises it once.
+        `answer_meaning` is the meaning of `answer` in `partition`, or `partition.size` if no sample has it.
+
+        >>> draws = [Sample("Paris", -0.7), Sample("Paris", -0.7), Sample("Rome", None)]
+        >>> Evidence.gather(draws, Partition((0, 0, 1))).distinct
+        (1, 0)
+        """
+        if len(samples) != len(partition.meanings):
+            raise InputError(
+                f"{len(samples)} samples but {len(partition.meanings)} meanings: one for each sample"
+            )
+        tally = _SampleTally(partition.size)
+        for sample, meaning in zip(samples, partition.meanings, strict=True):
+            tally.add(sample, meaning)
+        return cls(
+            counts=partition.counts,
+            floors=tuple(tally.floors),
+            distinct=tuple(len(own) for own in tally.logprobs),
+            no_logprob=tuple(tally.no_logprob),
+            logprobs=tuple(tuple(own) for own in tally.logprobs),
+            string_floors=tuple(tally.string_floors),
+            length_weights=tuple(tally.lengths) if tally.lengths_known else None,
+            answer=None if answer is None else tally.judged(answer, answer_meaning),
+        )
+
+
+class _SampleTally:
+    """Running totals of `Evidence.gather`, one entry per meaning."""
+
+    def __init__(self, meanings: int) -> None:
+        self.floors, self.string_floors, self.lengths = ([0.0] * meanings for _ in range(3))
+        self.no_logprob = [0] * meanings
+        self.logprobs: list[list[float]] = [[] for _ in range(meanings)]
+        self.lengths_known = True
+        self._sequences: dict[object, tuple[int, int]] = {}  # the meaning of each, and its place there
+        self._strings: set[str] = set()
+
+    def add(self, sample: Sample, meaning: int) -> None:
+        logprob = sample.logprob if sample.complete else None
+        new_string = sample.text not in self._strings
+        self._strings.add(sample.text)
+        if sample.token_logprobs:
+            if new_string:
+                mean = math.fsum(sample.token_logprobs) / len(sample.token_logprobs)
+                self.lengths[meaning] += math.exp(mean)
+        else:
+            self.lengths_known = False
+        if logprob is None:
+            self.no_logprob[meaning] += 1
+            return
+        probability = math.exp(logprob)
+        if new_string:
+            self.string_floors[meaning] += probability
+        sequence = _sequence(sample, logprob)
+        if sequence not in self._sequences:
+            self._sequences[sequence] = meaning, len(self.logprobs[meaning])
+            self.logprobs[meaning].append(logprob)
+            self.floors[meaning] += probability
+
+    def judged(self, answer: Sample, meaning: int | None) -> JudgedAnswer:
+        logprob = answer.sampling_logprob if answer.complete else None
+        home, place = self._sequences.get(_sequence(answer, logprob), (None, None))
+        return JudgedAnswer(
+            meaning=len(self.floors) if meaning is None else meaning,
+            logprob=logprob,
+            sequence=place if home == meaning else None,
+            token_entropy=max(answer.token_entropies, default=None) if answer.token_entropies else None,
+        )
+
+
+def _sequence(sample: Sample, logprob: float | None) -> object:
+    """What distinguishes one token sequence from another."""
+    return sample.tokens if sample.tokens is not None else (sample.text, logprob)

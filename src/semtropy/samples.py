@@ -1,0 +1,105 @@
+"""One generated answer, and the meanings of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .errors import InputError
+
+__all__ = ["LOGPROB_SLACK", "Partition", "Sample", "Token"]
+
+Token = int | str
+
+# Log-probabilities summed in single or half precision can end a little above 0; a probability or a loss mistaken
+# for one ends well above.
+LOGPROB_SLACK = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One generated answer.
+
+    `logprob` is that of the whole sequence under the distribution it was sampled from, end token included;
+    None where that is not known (a provider that leaves the end token out, a cut-off distribution).
+    `complete` is False when a length limit cut the answer off: its probability is that of a prefix, which is no
+    lower bound for the answer's meaning.
+
+    Two fields matter for the answer being judged, which is usually drawn at a low temperature. `sampling_logprob`
+    is the log-probability of the same sequence at the temperature the samples are drawn at. `token_entropies` are
+    the entropies of the next-token distributions along it, in nats.
+
+    >>> Sample("Paris", logprob=0.7)
+    Traceback (most recent call last):
+    ...
+    semtropy.errors.InputError: logprob is 0.7: a log-probability is a finite number, at most 0 (None where unknown)
+    """
+
+    text: str
+    logprob: float | None = None
+    tokens: tuple[Token, ...] | None = None
+    token_logprobs: tuple[float, ...] | None = None
+    complete: bool = True
+    sampling_logprob: float | None = None
+    token_entropies: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        _check_logprob("logprob", self.logprob)
+        _check_logprob("sampling_logprob", self.sampling_logprob)
+
+
+def _check_logprob(name: str, value: float | None) -> None:
+    if value is not None and not -math.inf < value <= LOGPROB_SLACK:
+        raise InputError(
+            f"{name} is {value}: a log-probability is a finite number, at most 0 (None where unknown)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The meanings of samples in draw order: each sample in exactly one, numbered by first appearance.
+
+    Grows one sample at a time and never reassigns.
+
+    >>> Partition().add(0).add(1).add(0).counts
+    (2, 1)
+    """
+
+    meanings: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        fresh = 0
+        for place, meaning in enumerate(self.meanings):
+            if not 0 <= meaning <= fresh:
+                raise InputError(
+                    f"meanings[{place}] is {meaning}: meanings are numbered from 0 in order of first appearance"
+                )
+            fresh = max(fresh, meaning + 1)
+
+    @classmethod
+    def of(cls, labels: Sequence[object]) -> Partition:
+        """Number arbitrary hashable labels by first appearance.
+
+        >>> Partition.of(["b", "a", "b"]).meanings
+        (0, 1, 0)
+        """
+        numbers: dict[object, int] = {}
+        return cls(tuple(numbers.setdefault(label, len(numbers)) for label in labels))
+
+    def add(self, meaning: int) -> Partition:
+        """The partition with one more sample in `meaning`; the next unused number opens a new meaning."""
+        return Partition((*self.meanings, meaning))
+
+    @property
+    def size(self) -> int:
+        """How many meanings there are."""
+        return max(self.meanings, default=-1) + 1
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many samples each meaning has."""
+        counts = [0] * self.size
+        for meaning in self.meanings:
+            counts[meaning] += 1
+        return tuple(counts)
