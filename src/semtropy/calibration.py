@@ -89,10 +89,13 @@ class Isotonic:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """P(hallucination) of a belief, and the probability above which an answer is flagged.
+    """A curve from entropy to the probability of a hallucination, and the probability above which an answer is flagged.
 
-    `threshold` keeps the error among answers that pass at `target_error`; None where no threshold does.
-    `about` says what the curve was fitted on.
+    curve         the fitted curve
+    estimator     the name of the estimator whose beliefs it was fitted on
+    threshold     the probability above which an answer is flagged; None if no threshold reaches the target error
+    target_error  the largest share of wrong answers among those that are not flagged
+    about         what the curve was fitted on
 
     >>> from semtropy import Belief
     >>> calibration = Calibration(Logistic(2.0, -1.0), estimator="bayes", threshold=0.4)

@@ -272,7 +272,9 @@ def _with_signature(function: Function) -> Function:
 def check(prompt: str, **options: Unpack[Options]) -> Verdict:
     """Ask `prompt` until the belief about its semantic entropy is precise enough, and return the verdict.
 
-    `Options` describes the keyword arguments; `acheck`, `stream` and `astream` take the same ones.
+    `acheck`, `stream` and `astream` take the same parameters.
+
+    prompt  the question
 
     >>> from semtropy.models.scripted import ScriptedModel
     >>> verdict = check("Capital of France?", model=ScriptedModel(default={"Paris": 1.0}), estimator="histogram", rng=1)

@@ -1,7 +1,7 @@
-"""Every error semtropy raises on purpose, as one tree.
+"""Every error that semtropy raises deliberately, as one tree.
 
 SemtropyError
-├── InputError (also a ValueError)      what was handed in cannot be right
+├── InputError (also a ValueError)      an argument or a file is invalid
 │   └── RecordingError                  a recording is wrong: names file, line and field
 ├── StoreError                          a recording folder cannot be written: locked, full, or another run's
 ├── ConvergenceError                    an integral did not reach its tolerance
@@ -41,11 +41,19 @@ __all__ = [
 
 
 class SemtropyError(Exception):
-    """The root: catch this to catch everything semtropy raises on purpose."""
+    """The base class of all errors that semtropy raises deliberately.
+
+    >>> from semtropy import load_estimator
+    >>> try:
+    ...     load_estimator("best")
+    ... except SemtropyError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class InputError(SemtropyError, ValueError):
-    """What was handed in cannot be right; the message names the field and the way out."""
+    """An argument or a file is invalid; the message names the field and the remedy."""
 
 
 class RecordingError(InputError):

@@ -30,19 +30,19 @@ class JudgedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What entropy estimators see of one question, per meaning in order of first appearance.
+    """What an entropy estimator sees of one question. Fields have one entry per meaning, in order of first appearance.
 
-    counts          draws
-    floors          summed probability of its distinct sequences: the meaning is at least this probable
-    distinct        how many distinct sequences of known probability that is
-    no_logprob        draws whose probability is not known; they add no floor
-    logprobs        log-probabilities of those sequences, in the order they were found
-    string_floors   the paper's floors: one probability a string (that of its first draw)
-    length_weights  the same sum over strings of exp(mean token log-probability), None where unknown
+    counts          number of samples
+    floors          lower bounds: the summed probability of the distinct sequences seen
+    distinct        number of distinct sequences with a known probability
+    no_logprob      number of samples whose probability is unknown; they do not tighten the lower bound
+    logprobs        log-probabilities of the distinct sequences, in the order they were found
+    string_floors   the paper's lower bounds, with one probability per distinct string (that of its first draw)
+    length_weights  the same sum with exp(mean token log-probability) per string, None where unknown
     answer          the answer being judged, None where there is none; with it, there may be no samples at all
 
-    Only `counts` must be given. Without more, floors are 0, a positive floor is one sequence, several sequences share
-    their floor evenly, and the draws of a meaning without any known sequence are no_logprob.
+    Only `counts` is required. By default floors are 0, a positive floor is one sequence, several sequences share
+    their floor evenly, and the samples of a meaning without any known sequence count as no_logprob.
 
     >>> Evidence(counts=(2, 1), floors=(0.5, 0.0)).no_logprob
     (0, 1)

@@ -1,4 +1,4 @@
-"""The nouns every layer speaks in: frozen values and small protocols, no behaviour that needs a library.
+"""The data types that all layers share: frozen values and small protocols, without heavy imports.
 
 Entropy is in nats everywhere. Unknown is None, never 0 or NaN.
 """
@@ -106,11 +106,18 @@ class KnownAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What is believed of a question's semantic entropy, in nats.
+    """The posterior distribution of a question's semantic entropy, in nats.
 
-    `variance` is None for methods that have none. `agreement` is None without a judged answer, and for methods that
-    do not compute it. `notes` are sentences a user should read with the number (a default prior was used, no
-    log-probability could be).
+    mean          the posterior mean, or the estimate of a method that is not Bayesian
+    variance      the posterior variance, None for methods that have none
+    distribution  the exact posterior distribution, None for methods that have none
+    notes         sentences a user should read with the number (a default prior was used, log-probabilities were not)
+    agreement     the probability that another sample means what the judged answer means; None without a judged
+                  answer, and for methods that do not compute it
+
+    >>> belief = Belief(mean=0.4, variance=0.02)
+    >>> belief.mean, belief.interval(0.9)
+    (0.4, None)
     """
 
     mean: float
@@ -132,7 +139,15 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Beliefs:
-    """Beliefs of many questions as arrays, for studies: the mean and variance of each."""
+    """The beliefs of many questions as arrays, for studies.
+
+    mean      one entry per question
+    variance  one entry per question, None for methods that have none
+
+    >>> from semtropy import Evidence, load_estimator
+    >>> load_estimator("histogram").batch([Evidence(counts=(2,)), Evidence(counts=(1, 1))]).mean.round(4)
+    array([0.    , 0.6931])
+    """
 
     mean: Floats
     variance: Floats | None
@@ -140,10 +155,14 @@ class Beliefs:
 
 @runtime_checkable
 class Estimator(Protocol):
-    """Evidence in, belief out. `batch` gives the same numbers for many questions at once.
+    """A method that turns evidence into a belief. `batch` gives the same numbers for many questions at once.
 
     `has_variance` says whether beliefs have a variance, which the stopping rule `VarianceBelow` needs. `uses_answer`
     says whether the judged answer is part of the evidence, so that a belief is possible before the first sample.
+
+    >>> from semtropy import load_estimator
+    >>> isinstance(load_estimator("histogram"), Estimator)
+    True
     """
 
     name: str
@@ -157,9 +176,14 @@ class Estimator(Protocol):
 
 @runtime_checkable
 class Model(Protocol):
-    """Something that answers. `sample` draws `n` independent answers to `prompt`.
+    """A source of answers. `sample` draws `n` independent answers to `prompt`.
 
-    `rng` makes draws reproducible where the backend can. Asynchronous twins have `asample`.
+    `rng` makes draws reproducible if the backend supports it. Asynchronous models also have `asample`, with the same
+    parameters.
+
+    >>> from semtropy.models.scripted import ScriptedModel
+    >>> isinstance(ScriptedModel(default={"Paris": 1.0}), Model)
+    True
     """
 
     name: str
@@ -171,7 +195,14 @@ class Model(Protocol):
 
 @runtime_checkable
 class Judge(Protocol):
-    """Does `a` entail `b` as an answer to the question? A probability for each (question, a, b)."""
+    """Decides whether one answer entails another. `entails` takes (question, a, b) triples.
+
+    It returns, for each triple, the probability that answer `a` entails answer `b`, given the question.
+
+    >>> from semtropy.meaning import load_judge
+    >>> load_judge("numeric").entails([("2 + 10?", "12", "twelve"), ("2 + 10?", "12", "13")]).tolist()
+    [1.0, 0.0]
+    """
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats: ...
 
@@ -188,6 +219,6 @@ class Question:
 
 @runtime_checkable
 class Grader(Protocol):
-    """Is the answer right? None where it cannot be told (no references)."""
+    """Decides whether an answer is correct; None if it cannot (there are no references)."""
 
     def __call__(self, question: Question, answer: str) -> bool | None: ...

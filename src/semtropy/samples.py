@@ -21,15 +21,19 @@ LOGPROB_SLACK = 1e-2
 class Sample:
     """One generated answer.
 
-    `logprob` is that of the whole sequence under the distribution it was sampled from, end token included;
-    None where that is not known (a provider that leaves the end token out, a cut-off distribution).
-    `complete` is False when a length limit cut the answer off: its probability is that of a prefix, which is no
-    lower bound for the answer's meaning.
+    text              the answer
+    logprob           log-probability of the whole sequence, end token included, under the distribution it was sampled
+                      from; None where unknown (a provider that omits the end token, top-k or top-p sampling)
+    tokens            token ids or texts, None where unknown
+    token_logprobs    the log-probability of each token, None where unknown
+    complete          False if a length limit cut the answer off: the probability is then that of a prefix, which is
+                      no lower bound for the answer's meaning
+    sampling_logprob  for a judged answer drawn at a low temperature: the log-probability of the same sequence at the
+                      temperature of the samples
+    token_entropies   for a judged answer: the entropies of the next-token distributions along it, in nats
 
-    Two fields matter for the answer being judged, which is usually drawn at a low temperature. `sampling_logprob`
-    is the log-probability of the same sequence at the temperature the samples are drawn at. `token_entropies` are
-    the entropies of the next-token distributions along it, in nats.
-
+    >>> Sample("Paris", logprob=-0.2).complete
+    True
     >>> Sample("Paris", logprob=0.7)
     Traceback (most recent call last):
     ...
@@ -60,7 +64,9 @@ def _check_logprob(name: str, value: float | None) -> None:
 class Partition:
     """The meanings of samples in draw order: each sample in exactly one, numbered by first appearance.
 
-    Grows one sample at a time and never reassigns.
+    It grows one sample at a time, and a sample never moves to another meaning.
+
+    meanings  the number of each sample's meaning
 
     >>> Partition().add(0).add(1).add(0).counts
     (2, 1)

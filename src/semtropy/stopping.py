@@ -1,6 +1,6 @@
-"""When to stop sampling: rules, hard budgets, reasons; pure functions of the belief and what was spent.
+"""Stopping rules, budgets and reasons: pure functions of the belief and of what was spent.
 
-A stored run can therefore be replayed under another rule without asking the model again.
+A stored run can therefore be replayed with another rule, without the model.
 """
 
 from __future__ import annotations
@@ -104,10 +104,16 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Hard limits; None is no limit. A limit on `cost` needs the `price`.
+    """Hard limits on a check; None means no limit.
 
-    `samples` does not count the answer; with 0, the verdict rests on the answer's own log-probability. Tokens and
-    money are known only after a draw, so a round is never larger than what is left buys at the average paid so far.
+    samples  number of samples, not counting the answer; with 0 the verdict rests on the answer's log-probability
+    tokens   number of generated tokens
+    seconds  time in seconds
+    cost     amount of money, which needs `price`
+    price    what the model charges
+
+    Tokens and cost are known only after a draw, so a round never has more samples than the remaining budget buys at
+    the average cost so far.
 
     >>> Budget(samples=10).room(Spent(samples=7))
     3
@@ -165,9 +171,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How many samples go out together: `first`, then rounds that multiply the total by `growth`.
+    """How many samples are requested together: `first`, then rounds that multiply the total by `growth`.
 
-    One by one is the fewest samples; growing rounds wait for the model less often.
+    Rounds of one sample need the fewest samples; growing rounds wait for the model less often.
 
     >>> rounds, total, totals = Rounds(), 0, []
     >>> while total < 10:
@@ -192,14 +198,16 @@ class Rounds:
 
 @runtime_checkable
 class Rule(Protocol):
-    """Belief and spending in, a reason to stop or None out."""
+    """Takes the belief and what was spent; returns a reason to stop, or None to continue."""
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class VarianceBelow:
-    """The paper's rule: sample on while the variance of the entropy is above `gamma`.
+    """The paper's rule: continue while the variance of the entropy is above `gamma`.
+
+    gamma  the required variance, in squared nats
 
     >>> from semtropy import Belief
     >>> VarianceBelow(0.05)(Belief(0.4, 0.04), Spent(samples=3)).name
@@ -252,7 +260,10 @@ def disagreement(belief: Belief, threshold: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Stop as soon as the verdict is `confidence` certain: the answer deserves a flag, or it does not (`suspicion`).
+    """Stop as soon as it is certain enough whether the answer deserves a flag (`suspicion`).
+
+    threshold   the entropy in nats above which an answer deserves a flag
+    confidence  the probability at which the verdict counts as certain
 
     >>> from semtropy.entropy.distribution import Known
     >>> from semtropy.nouns import Belief
@@ -299,7 +310,14 @@ def check_threshold(threshold: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FixedSamples:
-    """Stop after `n` samples whatever they say, as every method without a variance must."""
+    """Stop after a fixed number of samples. Methods without a variance need this rule.
+
+    n  the number of samples
+
+    >>> from semtropy import Belief
+    >>> FixedSamples(3)(Belief(0.4), Spent(samples=2)) is None
+    True
+    """
 
     n: int
 

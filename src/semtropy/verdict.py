@@ -103,11 +103,30 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is known of one question once sampling stopped.
+    """The result of checking one question.
 
-    `probability` is the calibrated probability that the answer is made up, None without a calibration. `missing` says
-    why there is no answer, None where there is one. `belief`, `partition` and `draws` are there after a live check
-    only: they are not part of the JSON.
+    question     the prompt
+    answer       the judged answer
+    outcome      steady, flagged, undecided or no answer
+    entropy      mean, variance and 90% interval of the semantic entropy, in nats
+    meanings     the meanings found, with their samples' texts
+    spent        samples, rounds, tokens, judge calls and seconds
+    reason       why sampling stopped
+    agreement    the probability that another sample means what the answer means, None where unknown
+    probability  the calibrated probability of a hallucination, None without a calibration
+    threshold    the entropy in nats above which an answer is flagged
+    warnings     what qualifies the numbers, as sentences
+    missing      why there is no answer, None where there is one
+    belief       the full posterior; after a live check only, not part of the JSON
+    partition    the meaning of each sample; after a live check only, not part of the JSON
+    draws        the samples; after a live check only, not part of the JSON
+
+    >>> from semtropy import check
+    >>> from semtropy.models.scripted import ScriptedModel
+    >>> model = ScriptedModel(default={"Paris": 0.98, "Lyon": 0.02})
+    >>> verdict = check("What is the capital of France?", model=model, judge="exact", rng=1)
+    >>> verdict.answer, verdict.flagged
+    ('Paris', False)
     """
 
     question: str

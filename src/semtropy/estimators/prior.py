@@ -48,7 +48,11 @@ BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more
 
 @dataclass(frozen=True)
 class Prior:
-    """A mixture over kinds of question; `weights` has a tuple for each kind, an entry for each of its points.
+    """A mixture prior over questions, fitted on training questions or shipped with the package.
+
+    components  Dirichlet and Pitman-Yor components, each with several sizes or concentrations
+    weights     one tuple per component, with one weight per size or concentration; all of them sum to 1
+    trained_on  number of training questions, 0 for the shipped prior
 
     >>> prior = Prior.default()
     >>> round(sum(sum(own) for own in prior.weights), 9)
@@ -66,7 +70,7 @@ class Prior:
 
     @classmethod
     def fit(cls, rows: Iterable[Any]) -> Prior:
-        """Learn from training questions: a Recording, or rows of its schema with samples and their meanings."""
+        """Fit the weights on training questions: a Recording, or rows of its schema with samples and meanings."""
         evidences, shares, trained_on = [], [], 0
         for row in rows:
             own = _training_evidence(row)

@@ -26,6 +26,8 @@ NAMES = tuple(_REGISTRY)
 def load_scorer(name: str) -> Scorer[Any]:
     """Return the scorer called `name`.
 
+    name  one of `semtropy.scorers.NAMES`
+
     >>> load_scorer("length").sees.column
     'answer.text'
     """

@@ -38,7 +38,12 @@ class ScorerInput(Protocol):
 
 
 class Scorer(Protocol[Input]):
-    """A score of one judged answer: the higher, the more suspicious."""
+    """A method that rates one judged answer: the higher the score, the more suspicious.
+
+    >>> from semtropy.scorers import load_scorer
+    >>> load_scorer("length").name
+    'length'
+    """
 
     name: str
     sees: type[Any]
