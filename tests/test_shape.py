@@ -25,8 +25,6 @@ MEDIAN_FILE = 140
 LARGEST_FILE = 400
 SAME_LINES = 6
 
-# Class names with two homes today; the list ends empty.
-TWO_HOMES: set[str] = {"_Block"}
 
 # Not on Windows, or on Linux only. A use of one needs a fallback: `hasattr`, `os.name`, `sys.platform` or `except`.
 PLATFORM_MODULES = {"fcntl", "grp", "msvcrt", "pty", "pwd", "resource", "termios", "tty"}
@@ -53,28 +51,23 @@ RESCUES = {
 }
 
 # Tests that wait for a time instead of an event, or kill at a random moment; the list ends empty.
-STILL_SLEEPING = {"test_check.py", "test_generate.py", "test_server_operations.py", "test_store.py"}
+STILL_SLEEPING = {"test_check.py", "test_server_operations.py", "test_store.py"}
 MADE_PAGES = {"api.md", "cli.md"}
 # Words that readers stumbled over, as regular expressions, with how often each may still stand in src, docs and the
 # pages at the top. Lower a number when it has fallen; what is at 0 stays there.
 WORDS = {
-    r"\btold\b": 20,
-    r"\b[Hh](?:ear|ears|eard)\b": 1,
+    r"\btold\b": 12,
+    r"\b[Hh](?:ear|ears|eard)\b": 0,
     r"\bcomes? by\b": 0,
-    r"\bso many\b": 18,
-    r"\bwithout (?:an )?end\b": 10,
-    r"\bof (?:its|their) own\b": 9,
-    r"\b(?:a|one) \w+ an? (?:answer|command|file|line|meaning|prompt|question|round|row|sample|step)\b": 20,
-    r"\bone an? (?:command|meaning|question|row|sample)\b": 5,
-    r"\bsets? no floor": 1,
+    r"\bso many\b": 9,
+    r"\bwithout (?:an )?end\b": 7,
+    r"\bof (?:its|their) own\b": 6,
+    r"\b(?:a|one) \w+ an? (?:answer|command|file|line|meaning|prompt|question|round|row|sample|step)\b": 11,
+    r"\bone an? (?:command|meaning|question|row|sample)\b": 2,
+    r"\bsets? no floor": 0,
     r"\bunpriced\b": 0,
-    r"\bKind\b": 0,
-    r"\bEndless\b": 0,
-    r"\bWordings\b": 0,
-    r"\bSeen\b": 0,
-    r"\bColumns\b": 2,
-    r"\b_told\b": 0,
-    r"\b_heard\b": 0,
+    r"\b(?:Kind|Seen|Columns)(?=[(\[.])": 0,
+    r"\b(?:Endless|Wordings|_told|_heard)\b": 0,
 }
 
 
@@ -191,8 +184,7 @@ def files() -> dict[str, str]:
 
 
 def test_no_class_name_has_two_homes(files: Mapping[str, str]) -> None:
-    found = homes(files)
-    assert not set(found) - TWO_HOMES, {name: found[name] for name in set(found) - TWO_HOMES}
+    assert not homes(files)
 
 
 def test_functions_are_short(files: Mapping[str, str]) -> None:

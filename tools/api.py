@@ -126,7 +126,7 @@ def parts(value: Any) -> tuple[Docstring, list[str]]:
     """The docstring, and the names of the parameters or fields."""
     fields = parameters(value)
     doc = read(own_doc(value), fields)
-    if shared := shared_options(value):
+    for shared in shared_options(value):
         described = read(own_doc(shared), fields).described
         doc = dataclasses.replace(doc, described={**described, **doc.described})
     if isinstance(value, type):
@@ -137,11 +137,11 @@ def parts(value: Any) -> tuple[Docstring, list[str]]:
     return doc, fields
 
 
-def shared_options(value: Any) -> type | None:
-    """The class that describes `**options: Unpack[Options]`."""
-    spelled_out = getattr(value, "__annotations__", {}).get("options", "")
-    found = re.fullmatch(r"Unpack\[(\w+)\]", spelled_out) if isinstance(spelled_out, str) else None
-    return value.__globals__.get(found[1]) if found else None
+def shared_options(value: Any) -> list[Any]:
+    """What else describes the parameters: the class in `**options: Unpack[Options]`."""
+    spelled_out = str(getattr(value, "__annotations__", {}).get("options", ""))
+    names = re.findall(r"^Unpack\[(\w+)\]$", spelled_out)
+    return [value.__globals__[name] for name in names if name in getattr(value, "__globals__", {})]
 
 
 def own_doc(value: Any) -> str:

@@ -286,20 +286,48 @@ def check(prompt: str, **options: Unpack[Options]) -> Verdict:
 
 @_with_signature
 async def acheck(prompt: str, **options: Unpack[Options]) -> Verdict:
-    """`check`, awaitable: many can run at once on one model."""
+    """Check `prompt` asynchronously: many checks can run at once on one model.
+
+    prompt  the question
+
+    >>> from semtropy.models.scripted import ScriptedModel
+    >>> model = ScriptedModel(default={"Paris": 1.0})
+    >>> asyncio.run(acheck("Capital of France?", model=model, estimator="histogram", rng=1)).answer
+    'Paris'
+    """
     async with _loaded(options) as checker:
         return await checker.acheck(prompt, **_question_options(options))
 
 
 @_with_signature
 def stream(prompt: str, **options: Unpack[Options]) -> Iterator[Step]:
-    """Yield a step for each round, as it becomes known; `check` concludes from the last."""
+    """Check `prompt` and yield a step after each round; the verdict of `check` is that of the last.
+
+    prompt  the question
+
+    >>> from semtropy.models.scripted import ScriptedModel
+    >>> model = ScriptedModel(default={"Paris": 1.0})
+    >>> steps = list(stream("Capital of France?", model=model, estimator="histogram", budget=Budget(samples=3), rng=1))
+    >>> steps[-1].spent.samples
+    3
+    """
     return Checker.load(**options).stream(prompt, **_question_options(options))
 
 
 @_with_signature
 async def astream(prompt: str, **options: Unpack[Options]) -> AsyncIterator[Step]:
-    """`stream`, asynchronous."""
+    """Check `prompt` asynchronously and yield a step after each round.
+
+    prompt  the question
+
+    >>> from semtropy.models.scripted import ScriptedModel
+    >>> async def samples():
+    ...     model = ScriptedModel(default={"Paris": 1.0})
+    ...     options = {"model": model, "estimator": "histogram", "budget": Budget(samples=3), "rng": 1}
+    ...     return [step.spent.samples async for step in astream("Capital of France?", **options)]
+    >>> asyncio.run(samples())[-1]
+    3
+    """
     async with _loaded(options) as checker:
         async for step in checker.astream(prompt, **_question_options(options)):
             yield step

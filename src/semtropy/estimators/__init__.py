@@ -30,7 +30,10 @@ _SCORERS = ("length", "log-likelihood", "p-true")  # semtropy.scorers, a layer b
 
 
 def load_estimator(name: str, **options: Any) -> Estimator:
-    """Return the estimator called `name`; options such as `prior=` go to its constructor.
+    """Return the estimator called `name`.
+
+    name     one of `semtropy.estimators.NAMES`
+    options  keyword arguments of its constructor, such as `prior=`
 
     >>> load_estimator("histogram").name
     'histogram'

@@ -28,7 +28,10 @@ NO_TRAINING = "no training questions: sizes 1 to 7 were taken as equally likely"
 
 @dataclass(frozen=True, slots=True)
 class PaperPrior:
-    """How often training questions had 1, 2, ... meanings, 7 standing for 7 and more (paper, eq. 6).
+    """The prior over the number of meanings K of `bayes-paper`: relative frequencies among training questions (eq. 6).
+
+    weights     the weight of K = 1, 2, ..., 7, where 7 stands for 7 and more
+    trained_on  number of training questions, 0 for equal weights
 
     >>> PaperPrior.from_sizes([1, 1, 3, 12]).weights
     (0.5, 0.0, 0.25, 0.0, 0.0, 0.0, 0.25)

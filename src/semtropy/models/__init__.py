@@ -26,7 +26,10 @@ FORMS = tuple(form for _, _, form in _REGISTRY.values())
 
 
 def load_model(name: str, **options: Any) -> Model:
-    """Load a model by name; `options` are passed to its backend.
+    """Load the model called `name`.
+
+    name     one of the forms in `semtropy.models.FORMS`, such as "smollm2" or "openai:gpt-4o-mini"
+    options  keyword arguments of that model, such as `base_url=` for an endpoint
 
     >>> load_model("gpt-4")
     Traceback (most recent call last):
