@@ -106,28 +106,42 @@ def test_an_answer_cut_off_is_marked(smollm2):
 
 
 def piece(token, text, p, others=()):
-    top = [{"id": t, "bytes": list(x), "prob": q} for t, x, q in others]
-    return {"id": token, "bytes": list(text), "prob": p, "top_probs": top}
+    top = [{"id": t, "bytes": list(x), "logprob": math.log(q)} for t, x, q in others or [(token, text, p)]]
+    return {"id": token, "bytes": list(text), "logprob": math.log(p), "top_logprobs": top}
 
 
 def test_the_end_is_any_of_the_tokens_that_end(smollm2):
     ends = [(198, b"\n", 0.5), (2, b"", 0.2), (253, b" a", 0.1), (1, b"<|im_start|>", 0.1)]
     for number, text, p in ends[:2]:
         entries = [piece(7042, b" Paris", 0.8), piece(number, text, p, ends)]
-        sample = _sample(entries, None, smollm2.header)
+        sample = _sample(entries, None, smollm2.header, 1.0)
         assert (sample.text, sample.tokens, sample.complete) == ("Paris", (7042, 2), True)
         assert sample.logprob == pytest.approx(math.log(0.8 * 0.7))
 
 
+def test_a_cold_answer_has_the_log_probability_of_the_samples_too(smollm2):
+    """Drawn at 0.1, an answer is nearly certain; under the samples' distribution it is not."""
+    (cold,) = smollm2.sample(KNOWN, 1, temperature=0.1, rng=np.random.default_rng(0))
+    same = [s for s in smollm2.sample(KNOWN, 20, rng=np.random.default_rng(0)) if s.tokens == cold.tokens]
+    assert same, "the likeliest answer is among twenty samples"
+    assert cold.sampling_logprob == pytest.approx(same[0].logprob, abs=1e-4)
+    assert cold.sampling_logprob < cold.logprob <= 0
+    assert len(cold.token_entropies) == len(cold.tokens)
+    warm = [(198, b"\n", 0.6), (2, b"", 0.3), (253, b" a", 0.1)]
+    tempered = _sample([piece(7042, b" Paris", 0.8), piece(253, b" a", 0.1, warm)], None, smollm2.header, 0.5)
+    assert tempered.token_logprobs[1] == pytest.approx(math.log(0.01 / (0.36 + 0.09 + 0.01)))
+    assert tempered.token_entropies[1] == pytest.approx(-sum(p * math.log(p) for p in (0.6, 0.3, 0.1)))
+
+
 def test_text_and_line_break_in_one_token(smollm2):
     entries = [piece(7042, b" Paris", 0.8), piece(950, b".\n", 0.1, [(198, b"\n", 0.5)])]
-    sample = _sample(entries, None, smollm2.header)
+    sample = _sample(entries, None, smollm2.header, 1.0)
     assert (sample.text, sample.tokens) == ("Paris.", (7042, 950))
     assert sample.logprob == pytest.approx(math.log(0.08))
 
 
 def test_nothing_generated_is_an_empty_answer_without_a_probability(smollm2):
-    sample = _sample([], "length", smollm2.header)
+    sample = _sample([], "length", smollm2.header, 1.0)
     assert (sample.text, sample.logprob, sample.complete) == ("", None, False)
 
 

@@ -82,7 +82,9 @@ def test_a_row_gives_nouns() -> None:
     assert row.samples[2] == Sample("Paris")
     assert row.partition == Partition((0, 1, 0))
     assert row.extra == {"grader": {"name": "f1"}}
-    assert row.evidence() == Evidence.gather(row.samples, row.partition, *row.judged())
+    assert row.evidence() == Evidence.gather(
+        row.samples, row.partition, row.judged_sample(), row.answer_meaning()
+    )
     assert row == {**ROW, "grader": {"name": "f1"}}
 
 

@@ -60,7 +60,7 @@ def test_every_verdict_explains_itself(verdict):
     assert str(verdict.reason) in text
     if verdict.outcome is not Outcome.NO_ANSWER:
         assert ("threshold" if verdict.probability is None else "the calibration gives") in text
-        assert (verdict.agreement is None) != ("times in 100" in text)
+        assert (verdict.agreement is None) != ("Asked again, the model would say so" in text)
     assert all(warning in text for warning in verdict.warnings)
 
 

@@ -259,13 +259,12 @@ def _scored(row: Row, method: Estimator | Scorer[Any], calibration: Calibrated |
     ):
         unused = f"log-probabilities were not used: {row.header.why_logprobs_unusable}"
         belief = replace(belief, notes=(*belief.notes, unused))
-    judged, answer_meaning = row.judged()
     step = Step(
         question=row.question,
-        answer=judged,
+        answer=row.judged_sample(),
         samples=samples,
         partition=row.partition,
-        answer_meaning=answer_meaning,
+        answer_meaning=row.answer_meaning(),
         evidence=evidence,
         belief=belief,
         spent=Spent(samples=evidence.n, tokens=None),

@@ -61,7 +61,10 @@ class VerdictAgreement:
         >>> VerdictAgreement(0.83, (0.61, 0.95)).sentence()
         'Asked again, the model would say so 83 times in 100 (90% interval: 61 to 95).'
         """
-        times = f"Asked again, the model would say so {_percent(self.mean)} times in 100"
+        often = _percent(self.mean)
+        times = (
+            f"Asked again, the model would say so {often} time{'s' * (often[-2:] not in ('1', ' 1'))} in 100"
+        )
         if self.interval is None:
             return f"{times}."
         low, high = map(_percent, self.interval)

@@ -11,11 +11,13 @@ import math
 import os
 import secrets
 import threading
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import entr, logsumexp
 
 from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
 from ..nouns import Sample
@@ -33,6 +35,7 @@ __all__ = ["LlamaCpp", "gguf", "smollm2", "threads_for"]
 
 # The number of likeliest tokens per position among which those that end the answer are summed.
 _ALTERNATIVES = 64
+_COLDEST = 1e-3  # stands for temperature 0
 
 
 class LlamaCpp:
@@ -99,12 +102,13 @@ class LlamaCpp:
             "seed": seed,
             "samplers": ["temperature"],
             "n_probs": _ALTERNATIVES,
-            "post_sampling_probs": True,  # of the distribution sampled from, at this temperature
+            # Log-probabilities before the temperature is applied: those of the samples, whatever it is.
+            "post_sampling_probs": False,
         }
         entries, finish = self._until_line_break(request)
         if entries is None:  # a stream omits the probabilities of tokens that form one character
             entries, finish = _entries(self._ask(request))
-        return _sample(entries, finish, self.header)
+        return _sample(entries, finish, self.header, temperature)
 
     def _until_line_break(self, request: dict[str, Any]) -> tuple[list[dict[str, Any]] | None, str | None]:
         """Stream the answer up to its first line break; None if the stream left tokens out."""
@@ -154,39 +158,70 @@ def _entries(chunk: dict[str, Any]) -> tuple[list[dict[str, Any]], str | None]:
         raise BadReply(f"llama.cpp sent an unexpected reply: {error!r}") from error
 
 
-def _sample(entries: list[dict[str, Any]], finish: str | None, header: GgufHeader) -> Sample:
-    """The sample: the tokens up to the end, and the probability that the answer ends there."""
+def _sample(
+    entries: list[dict[str, Any]], finish: str | None, header: GgufHeader, temperature: float
+) -> Sample:
+    """The sample: the tokens up to the end, and the log-probability that the answer ends there."""
     text = b""
     tokens: list[int] = []
-    probabilities: list[float] = []
+    scores: list[_TokenScore] = []
     complete = False
     for entry in entries:
         token, piece = int(entry["id"]), bytes(entry["bytes"])
         if _ends(token, piece, header):
-            alternatives = {int(other["id"]): other for other in (*entry["top_probs"], entry)}
-            ending = [e["prob"] for t, e in alternatives.items() if _ends(t, bytes(e["bytes"]), header)]
+            alternatives = {int(other["id"]): other for other in (*entry["top_logprobs"], entry)}
+            ending = [e["logprob"] for t, e in alternatives.items() if _ends(t, bytes(e["bytes"]), header)]
             tokens.append(header.end)
-            probabilities.append(min(1.0, math.fsum(ending)))
+            scores.append(_TokenScore.of(ending, entry, temperature))
             complete = True
             break
         tokens.append(token)
-        probabilities.append(entry["prob"])
+        scores.append(_TokenScore.of([entry["logprob"]], entry, temperature))
         text += piece
         if b"\n" in piece:  # text and end in one token, such as a full stop and a line break
             text = text[: text.index(b"\n")]
             complete = True
             break
-    known = bool(probabilities) and min(probabilities) > 0
-    logprobs = tuple(math.log(p) for p in probabilities) if known else None
+    known = bool(scores) and all(math.isfinite(score.logprob) for score in scores)
     # llama.cpp stopped at an end token that we do not know: the answer is complete, its probability unknown.
     end_has_no_logprob = not complete and finish == "stop"
+    whole = known and not end_has_no_logprob
     return Sample(
         text.decode("utf-8", errors="replace").strip(),
-        logprob=None if logprobs is None or end_has_no_logprob else math.fsum(logprobs),
+        logprob=math.fsum(score.logprob for score in scores) if whole else None,
         tokens=tuple(tokens),
-        token_logprobs=logprobs,
+        token_logprobs=tuple(score.logprob for score in scores) if known else None,
         complete=complete or end_has_no_logprob,
+        sampling_logprob=math.fsum(score.sampling_logprob for score in scores) if whole else None,
+        token_entropies=tuple(score.entropy for score in scores) if known else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenScore:
+    """Log-probability of a token at the temperature it was drawn at and at 1, and the entropy at 1."""
+
+    logprob: float
+    sampling_logprob: float
+    entropy: float
+
+    @classmethod
+    def of(cls, logprobs: list[float], entry: dict[str, Any], temperature: float) -> _TokenScore:
+        """Scores of a token, or of all tokens with `logprobs` together, among the alternatives of `entry`.
+
+        The alternatives are the likeliest tokens. At a temperature below 1 they hold all of the probability but for
+        rounding; for the entropy, what they leave counts as one more token.
+        """
+        own = np.array(logprobs)
+        others = np.array([other["logprob"] for other in entry["top_logprobs"]])
+        sampling = min(0.0, float(logsumexp(own)))
+        logprob = sampling
+        if temperature != 1.0:
+            cold = max(temperature, _COLDEST)
+            logprob = min(0.0, float(logsumexp(own / cold) - logsumexp(others / cold)))
+        shares = np.exp(others)
+        rest = max(0.0, 1.0 - float(shares.sum()))
+        return cls(logprob, sampling, float(entr(shares).sum() + entr(rest)))
 
 
 def _ends(token: int, piece: bytes, header: GgufHeader) -> bool:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ModelError
-from ..nouns import Sample
 from ..recording import Recording, Row, read_recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.random import Generator
+
+    from ..nouns import Sample
 
 __all__ = ["Replay", "replay"]
 
@@ -46,7 +47,7 @@ class Replay:
             raise ModelError(f"the recording has no such question ({len(self._rows)} others)")
         recorded = row.header.temperature or 1.0
         if row.answer is not None and temperature < recorded / 2:
-            return [Sample(row.answer.text, token_logprobs=row.answer.token_logprobs)] * n
+            return [row.judged_sample()] * n
         samples = row.samples
         if not samples:
             return []

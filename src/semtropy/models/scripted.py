@@ -52,10 +52,20 @@ class ScriptedModel:
         if answers is None:
             raise ModelError(f"the script has no answers for this prompt ({len(self._script)} others)")
         texts = list(answers)
-        weights = np.array(list(answers.values())) ** (1.0 / max(temperature, 1e-3))
+        original = np.array(list(answers.values()))
+        weights = original ** (1.0 / max(temperature, 1e-3))
         weights = weights / weights.sum()
         drawn = np.random.default_rng(rng).choice(len(texts), size=n, p=weights)
-        return [Sample(texts[k], math.log(weights[k]), (texts[k],), (math.log(weights[k]),)) for k in drawn]
+        return [
+            Sample(
+                texts[k],
+                math.log(weights[k]),
+                (texts[k],),
+                (math.log(weights[k]),),
+                sampling_logprob=math.log(original[k]),
+            )
+            for k in drawn
+        ]
 
     async def asample(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None

@@ -7,6 +7,7 @@ back therefore preserves every number, unknown key and the order of keys.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -191,48 +192,44 @@ class Row(_Object):
             complete=held.get("complete") is not False,
         )
 
-    def judged(self) -> tuple[Sample, int | None]:
-        """The answer as a sample, and its meaning in `partition`.
-
-        The meaning is `partition.size` if no sample has it, None if it is unknown.
+    def judged_sample(self) -> Sample:
+        """The answer as a sample; where none was recorded, the likeliest text among the samples stands for it.
 
         An answer whose `sampling_logprob` was not recorded has the log-probability of the likeliest sample with the
-        same text, and an answer without a meaning that of such a sample. Where no answer was recorded, the first
-        sample of the most frequent meaning takes its place.
+        same text.
         """
-        samples, partition, answer = self.samples, self.partition, self.answer
-        if answer is None:
-            leading = partition.counts.index(max(partition.counts))
-            return samples[partition.meanings.index(leading)], leading
-        logprob, tokens = answer.sampling_logprob, answer.tokens
-        same = [place for place, sample in enumerate(samples) if sample.text == answer.text]
-        if logprob is None:
-            known = [
-                samples[place]
-                for place in same
-                if samples[place].logprob is not None and samples[place].complete
-            ]
-            if known:
-                likeliest = max(known, key=lambda sample: sample.logprob or -math.inf)
-                logprob, tokens = likeliest.logprob, likeliest.tokens
-        if not self.header.logprobs_usable:
-            logprob = None
-        labels = dict(zip(self.meanings, partition.meanings, strict=True))
-        meaning = partition.meanings[same[0]] if same else None
-        if answer.meaning is not None:
-            meaning = labels.get(answer.meaning, partition.size)
-        return (
-            Sample(
-                answer.text,
-                answer.logprob,
-                tokens,
-                answer.token_logprobs,
-                answer.complete,
-                sampling_logprob=logprob,
-                token_entropies=answer.token_entropies,
-            ),
-            meaning,
+        samples, answer = self.samples, self.answer
+        text = (
+            Counter(sample.text for sample in samples).most_common(1)[0][0] if answer is None else answer.text
         )
+        known = [each for each in samples if each.text == text and each.logprob is not None and each.complete]
+        likeliest = max(known, key=lambda each: each.logprob or -math.inf, default=None)
+        if answer is None:
+            answer = Answer(text)
+        logprob, tokens = answer.sampling_logprob, answer.tokens
+        if logprob is None and likeliest is not None:
+            logprob, tokens = likeliest.logprob, likeliest.tokens
+        return Sample(
+            text,
+            answer.logprob,
+            tokens,
+            answer.token_logprobs,
+            answer.complete,
+            sampling_logprob=logprob if self.header.logprobs_usable else None,
+            token_entropies=answer.token_entropies,
+        )
+
+    def answer_meaning(self) -> int | None:
+        """The meaning of the answer in `partition`: `partition.size` if no sample has it, None if it is unknown.
+
+        An answer without a recorded meaning has that of a sample with the same text.
+        """
+        partition, text = self.partition, self.judged_sample().text
+        if self.answer is not None and self.answer.meaning is not None:
+            labels = dict(zip(self.meanings, partition.meanings, strict=True))
+            return labels.get(self.answer.meaning, partition.size)
+        texts = [held["text"] for held in self.fields["samples"]]
+        return partition.meanings[texts.index(text)] if text in texts else None
 
     @property
     def p_true(self) -> float | None:
@@ -281,10 +278,10 @@ class Row(_Object):
         """What entropy estimators see of all samples of this question."""
         if not self.fields["samples"]:
             self.fail("is empty: an estimate needs at least one sample", "samples")
-        judged, meaning = self.judged()
+        meaning = self.answer_meaning()
         if self.answer is None or meaning is None:
             return Evidence.gather(self.samples, self.partition)
-        return Evidence.gather(self.samples, self.partition, judged, meaning)
+        return Evidence.gather(self.samples, self.partition, self.judged_sample(), meaning)
 
     def draws(self) -> Draws:
         """The samples as arrays, for drawing many subsamples."""
