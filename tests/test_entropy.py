@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import semtropy.entropy.contour as contour
-from semtropy.entropy import dirichlet_moments, mix, moments, moments_batch, two_level_moments
+from semtropy.entropy import (
+    dirichlet_moments,
+    importance_moments,
+    mix,
+    moments,
+    moments_batch,
+    two_level_moments,
+)
 from semtropy.entropy.components import placement
 from semtropy.errors import InputError, SemtropyError
 
@@ -63,7 +70,7 @@ def test_a_thousand_meanings() -> None:
 
 
 @pytest.mark.usefixtures("form")
-@pytest.mark.parametrize("count", [10**6, 10**9])
+@pytest.mark.parametrize("count", [10**6, 10**8])
 def test_a_floor_far_below_the_probability_changes_nothing(count: int) -> None:
     without = moments([count], [0.0], [20])
     for floor in (0.3, 0.7, 0.93):
@@ -249,13 +256,19 @@ def test_the_importance_sampler_comes_near() -> None:
         ([1.5], [0.1], [2], "whole"),
         ([1, 1], [0.1, 0.1], [1], "at least"),
         ([1], [float("nan")], [2], "finite"),
-        ([1], [0.1, 0.1], [2], "one a meaning"),
+        ([1], [0.1, 0.1], [2], "one( entry)? for each meaning"),
         ([[1]], [0.1], [2], "shape"),
         ([1], [-0.1], [2], "probability"),
         ([], [], [2], "at least one"),
         ([1], [0.1], [2.5], "whole"),
         ([1], [0.1], [3, 2], "rise"),
         (["a"], [0.1], [2], "numbers"),
+        ([1e20], [0.3], [7], "counts contains 1e\\+20; the largest"),
+        ([1e200], [0.3], [7], "largest"),
+        ([1e308], [0.3], [7], "largest"),
+        ([10**400], [0.3], [7], "numbers"),
+        ([1], [0.3], [1e300], "sizes contains 1e\\+300; the largest"),
+        ([1], [0.3], [float("inf")], "finite"),
     ],
 )
 def test_impossible_input_is_told(counts: list, floors: list, sizes: list, says: str) -> None:
@@ -278,12 +291,95 @@ def test_the_importance_sampler_needs_a_generator() -> None:
         ([], [], [], "counts"),
         ([[1], []], [[0.1], []], [[2], [2]], "counts"),
         ([["a"]], [[0.1]], [[2]], "counts"),
-        ([[1]], [[0.1, 0.2]], [[2]], "one a meaning"),
+        ([[1]], [[0.1, 0.2]], [[2]], "one( entry)? for each meaning"),
         ([[1, 1]], [[0.1, 0.1]], [[1]], "below"),
         ([[1], [1]], [[0.1], [0.1]], [[3, 2], [2]], "rise"),
         ([[1]], [[1.5]], [[2]], "sum to"),
+        ([[1e20]], [[0.3]], [[7]], "largest"),
+        ([[float("nan")]], [[0.3]], [[7]], "counts"),
+        ([[1]], [[0.3]], [[1e300]], "largest"),
+        ([[1]], [[0.3]], [[2.5]], "whole"),
+        ([[1]], [[float("nan")]], [[7]], "finite"),
     ],
 )
 def test_an_impossible_batch_is_told(counts: list, floors: list, sizes: list, says: str) -> None:
     with pytest.raises(InputError, match=says):
         moments_batch(counts, floors, sizes)
+
+
+@pytest.mark.parametrize("tolerance", [1.0, 2.0, 0.0, -1.0, float("nan"), 0.1])
+@pytest.mark.usefixtures("form")
+def test_a_senseless_tolerance_is_refused(tolerance: float) -> None:
+    with pytest.raises(InputError, match="tolerance"):
+        moments([1], [0.3], [7], tolerance=tolerance)
+    with pytest.raises(InputError, match="tolerance"):
+        moments_batch([[1]], [[0.3]], [[7]], tolerance=tolerance)
+
+
+@pytest.mark.parametrize("alphas", [[], [0.0, 1.0], [1e308, 1.0], [float("nan")], ["a"], [10**400], [[1.0]]])
+def test_impossible_dirichlets_are_refused(alphas: list) -> None:
+    with pytest.raises(InputError, match="alphas"):
+        dirichlet_moments(alphas)
+
+
+def test_dirichlet_moments_are_finite_at_the_limits() -> None:
+    for alphas in ([1e-100, 1e-100], [1e-100, 1e15], [1e15, 1e15], [1e-3] * 10_000):
+        mean, second = dirichlet_moments(alphas)
+        assert 0 <= mean**2 <= second * (1 + 1e-12) < np.inf
+
+
+@pytest.mark.parametrize(
+    ("counts", "floors", "sizes", "alpha", "draws", "says"),
+    [
+        ([1], [0.3], [10**9], 0.5, 1000, "too many"),
+        ([1], [0.3], [7], 0.5, 0, "draws"),
+        ([1], [0.3], [7], 0.5, 2.5, "draws"),
+        ([1e20], [0.3], [7], 0.5, 1000, "largest"),
+        ([1], [float("nan")], [7], 0.5, 1000, "finite"),
+        ([1], [0.3], [7], float("nan"), 1000, "alpha"),
+        ([1, 1], [0.3, 0.1], [1], 0.5, 1000, "at least"),
+    ],
+)
+def test_impossible_importance_sampling_is_refused(
+    counts: list, floors: list, sizes: list, alpha: float, draws: int, says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        importance_moments(counts, floors, sizes, alpha, np.random.default_rng(0), draws)
+
+
+def test_importance_sampling_at_the_corner_of_the_simplex_is_finite() -> None:
+    for counts, floors, alpha in (([10**8], [0.999999], 1e-3), ([1, 1], [0.5, 0.5], 1e3), ([1], [0.0], 1e-3)):
+        found = importance_moments(counts, floors, [2, 50], alpha, np.random.default_rng(0))
+        assert np.isfinite(found).all()
+        assert np.min(found[1]) >= 0
+
+
+def wide_case(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Counts to 10^8, floors from 1e-300 to all but 1e-13 of the mass, sizes to 10^12, alpha over its whole range."""
+    m = int(rng.choice([1, 1, 2, 3, 5, 10]))
+    counts = np.rint(10 ** rng.uniform(0, rng.choice([1, 4, 8]), m))
+    share = rng.dirichlet(np.full(m, rng.choice([0.1, 1, 10])))
+    floors = [share * (1 - 10 ** rng.uniform(-13, 0)), 10 ** rng.uniform(-300, -1, m) / m, rng.random(m) / m]
+    sizes = np.unique(np.rint(m + 10 ** rng.uniform(0, rng.choice([1, 3, 11.9]), int(rng.integers(1, 5)))))
+    chosen = np.where(rng.random(m) < 0.1, 0.0, floors[int(rng.choice(3, p=[0.6, 0.2, 0.2]))])
+    return counts, chosen, sizes, float(10 ** rng.uniform(-3, 3))
+
+
+def test_the_kernel_and_numpy_agree_over_the_whole_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    if contour._kernel is None:
+        pytest.skip("the compiled kernel is not built on this machine")
+    rng = np.random.default_rng(11)
+    for _ in range(150):
+        counts, _floors, sizes, alpha = case = wide_case(rng)
+        monkeypatch.undo()
+        one = moments(*case)
+        monkeypatch.setattr(contour, "_kernel", None)
+        other = moments(*case)
+        # Log-gammas of large arguments have that many digits less.
+        scale = 1 + 1e-8 * (counts.sum() + sizes[-1] * alpha)
+        np.testing.assert_allclose(one.mean, other.mean, atol=1e-9)
+        np.testing.assert_allclose(one.variance, other.variance, rtol=1e-7, atol=1e-20)
+        np.testing.assert_allclose(one.log_evidence, other.log_evidence, rtol=1e-13, atol=1e-7 * scale)
+        assert np.isfinite([one.mean, one.variance, one.log_evidence]).all()
+        assert one.variance.min() >= 0
+        assert (one.mean <= np.log(sizes) + 1e-9).all()

@@ -30,8 +30,9 @@ LEAST_RADIUS = 5.5  # of the path, in units of 1 / room
 SERIES_WITHIN = 0.1  # the series for log(x / x0) is used where |x / x0 - 1| stays below this
 SHARED_LOSS = 3.0  # masses share a path as long as the logarithm of what sharing costs stays below this
 NARROW = 1.0  # paths shorter than this angle take out e^(-s y) (see `_inner`)
-MOST_NODES = 1792
-LEAST_STEP = 0.03
+MOST_NODES = 7168
+LEAST_STEP = 0.006
+CHUNK = 256  # nodes of the path taken at once: bounds the memory
 
 
 # ---- one factor ----------------------------------------------------------------------------------------------
@@ -124,18 +125,40 @@ def _inner(
 ) -> tuple[Complexes, Complexes, Complexes]:
     """log A, B / A and C / A - (B / A)^2 of one factor at every node of the path.
 
-    A is divided by (floor + y)^p y^q e^(-sigma y); on narrow paths also by e^(-(s - sigma) y), which `_along`
-    adds up over all factors: with counts of a million, that term alone would cost six digits. `lean` is
+    A is divided by (floor + y)^p y^q e^(-sigma y); on narrow paths also by e^(-(s - sigma) y), which `_gather`
+    has for all factors together: with counts of a million, that term alone would cost six digits. `lean` is
     log x0 + slope + 1.
     """
     nodes = _inner_nodes(p, q, floor, path.sigma, y, path.step)
-    x0, t = floor + y, path.angles()
+    x0, turn = floor + y, TURN * path.reach * (path.n - 1) / path.n
+    ends = nodes.size[[0, -1]]
+    near = float(np.hypot(ends * np.cos(turn) - y, ends * np.sin(turn)).max()) < SERIES_WITHIN * x0
+    t = path.angles()
+    parts = [
+        _inner_sums(p, q, floor, y, lean, path, nodes, t[i : i + CHUNK], near)
+        for i in range(0, t.size, CHUNK)
+    ]
+    log_a, b, c = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return log_a, b, c
+
+
+def _inner_sums(
+    p: float,
+    q: float,
+    floor: float,
+    y: float,
+    lean: float,
+    path: _Path,
+    nodes: _InnerNodes,
+    t: Floats,
+    near: bool,
+) -> tuple[Complexes, Complexes, Complexes]:
+    x0 = floor + y
     s = (path.sigma * (1 + _fall(t) + 1j * t))[:, None]
     turn = TURN * t[:, None]
     cosine, sine = np.cos(turn), np.sin(turn)
     off: Complexes = (nodes.excess * cosine - 2 * y * np.sin(turn / 2) ** 2) - 1j * nodes.size * sine
-    widest = np.hypot(nodes.size[[0, -1]] * cosine[-1] - y, nodes.size[[0, -1]] * sine[-1]).max()
-    if widest < SERIES_WITHIN * x0:
+    if near:
         log_ratio, curve = _logarithms(off / x0, x0)
     else:
         x = floor + nodes.size * (cosine - 1j * sine)
@@ -309,9 +332,13 @@ def solve_problem(factors: Factors, alpha: float, masses: Floats, tolerance: flo
     bounded = factors.floors > 0
     if not bounded.any():
         rows[first:] = [_closed(factors, alpha, mass) for mass in masses[first:].tolist()]
-        return rows, error
-    base = float(np.where(bounded, factors.q, factors.p + factors.q).sum())
-    for group in _groups(base, masses[first:]):
-        rows[first:][group], miss = _group(factors, alpha, masses[first:][group], tolerance)
-        error = max(error, miss)
+    else:
+        base = float(np.where(bounded, factors.q, factors.p + factors.q).sum())
+        for group in _groups(base, masses[first:]):
+            rows[first:][group], miss = _group(factors, alpha, masses[first:][group], tolerance)
+            error = max(error, miss)
+    mean, variance = rows[:, 0], rows[:, 1]
+    variance[(variance < 0) & (variance > -1e-12)] = 0.0
+    if not np.isfinite(rows).all() or variance.min(initial=0) < 0 or mean.min(initial=0) < -100 * tolerance:
+        error = np.inf
     return rows, error

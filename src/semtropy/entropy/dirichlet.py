@@ -1,4 +1,4 @@
-"""Entropy under a Dirichlet belief, closed form (the paper's Appendix A.1)."""
+"""Moments of the entropy under a Dirichlet distribution, in closed form (Appendix A.1 of the paper)."""
 
 from __future__ import annotations
 
@@ -7,35 +7,45 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from ..errors import InputError
+from ..errors import ConvergenceError, InputError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["dirichlet_moments"]
+__all__ = ["dirichlet_moments", "dirichlet_variance"]
+
+SMALLEST, LARGEST = 1e-100, 1e15
 
 
 def dirichlet_moments(alphas: ArrayLike) -> tuple[float, float]:
-    """E[h] and E[h^2] of the entropy h of a Dirichlet(alphas) distribution, in nats.
+    """E[h] and E[h^2] of the entropy h, in nats, of probabilities drawn from Dirichlet(alphas).
+
+    E[h] = digamma(A + 1) - sum_j a_j / A digamma(a_j + 1), with A = sum_j a_j.
 
     >>> mean, second = dirichlet_moments([1.0, 1.0])
     >>> round(mean, 12), round(second - mean**2, 12)
     (0.5, 0.035021977717)
     """
-    a = np.asarray(alphas, dtype=float)
-    if a.ndim != 1 or a.size == 0 or not np.all(np.isfinite(a)) or np.any(a <= 0):
-        raise InputError("alphas must be a non-empty list of positive numbers")
+    try:
+        a = np.asarray(alphas, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("alphas must be a list of numbers") from None
+    if a.ndim != 1 or a.size == 0 or not ((a >= SMALLEST) & (a <= LARGEST)).all():
+        raise InputError(f"alphas must be a non-empty list of numbers from {SMALLEST:g} to {LARGEST:g}")
     if a.size == 1:
         return 0.0, 0.0
     total = a.sum()
     mean = float(digamma(total + 1) - (a / total * digamma(a + 1)).sum())
-    return mean, dirichlet_variance(a, a, mean) + mean**2
+    second = dirichlet_variance(a, a, mean) + mean**2
+    if not np.isfinite(second):
+        raise ConvergenceError("the moments of the entropy are beyond the range of doubles for these alphas")
+    return max(mean, 0.0), second
 
 
 def dirichlet_variance(shape: np.ndarray, mass: np.ndarray, mean: float) -> float:
-    """The variance, from second moments taken around the mean so that no digits cancel.
+    """Variance of the entropy, from second moments around its mean so that no digits cancel.
 
-    Meanings come in blocks, each with the parameter `shape` of every one of its meanings and their sum `mass`.
+    Meanings come in blocks of equal ones: `shape` is the parameter of each meaning in a block, `mass` their sum.
     """
     total = mass.sum()
     off = digamma(shape + 1) - digamma(total + 2) + mean

@@ -1,4 +1,4 @@
-"""The paper's belief: a Dirichlet over meanings, cut off below by what the sequences seen prove (floors)."""
+"""The paper's posterior: a Dirichlet over meanings, each truncated below at what its sequences prove (floors)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .importance import importance_moments
 from .inputs import (
     check_alpha,
     check_counts,
+    check_sizes,
     clean_batch,
     clean_floors,
     ends,
@@ -34,7 +35,7 @@ __all__ = ["Moments", "moments", "moments_batch"]
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Mean and variance of the entropy, and the log-evidence, for each support size asked for."""
+    """Mean and variance of the entropy in nats, and the log-evidence: one entry for each support size."""
 
     mean: Floats
     variance: Floats
@@ -55,26 +56,29 @@ def moments(
     draws: int = 1000,
     tolerance: float = 1e-9,
 ) -> Moments:
-    """Entropy of a Dirichlet(alpha + counts) over K meanings, each above its floor, for every K in `sizes`.
+    """Moments of the entropy under Dirichlet(alpha + counts) over K meanings, truncated below at the floors.
 
-    `counts` and `floors` are those of the meanings seen. Exact to `tolerance` (100 times that, relative, in
-    the variance); `method="importance"` gives the paper's estimate from `draws` uniform draws of `rng`
-    instead.
+    Parameters: `counts` (whole numbers up to 10^8) and `floors`, one entry for each meaning seen; `sizes`,
+    the numbers of meanings K to consider, rising, up to 10^12. The result is exact to `tolerance` in the mean and
+    100 times that, relative, in the variance and the evidence, or a ConvergenceError.
+    `method="importance"` gives the paper's estimate from `draws` uniform draws of `rng` instead.
 
     >>> moments([1], [0.3], [7]).mean.round(9)
     array([1.26870883])
     """
-    c, floor, k = whole_counts(counts), clean_floors(vector(floors, "floors")), whole_sizes(sizes)
-    if c.size != floor.size:
-        raise InputError(f"counts has {c.size} entries and floors {floor.size}: one a meaning each")
-    check_alpha(alpha)
-    if k[0] < c.size:
-        raise InputError(f"sizes holds {int(k[0])} but {c.size} meanings were seen: K is at least that")
     if method == "importance":
-        mean, variance, log_z = importance_moments(c, floor, k, alpha, rng, draws)
-        return Moments(mean, variance, log_z + placement(k, c.size, alpha))
+        mean, variance, log_z = importance_moments(counts, floors, sizes, alpha, rng, draws)
+        k, m = whole_sizes(sizes), whole_counts(counts).size
+        return Moments(mean, variance, log_z + placement(k, m, alpha))
     if method != "exact":
-        raise InputError(f"method is {method!r}: 'exact' or 'importance'")
+        raise InputError(f"method is {method!r}; it must be 'exact' or 'importance'")
+    c, floor = whole_counts(counts), clean_floors(vector(floors, "floors"))
+    if c.size != floor.size:
+        raise InputError(
+            f"counts has {c.size} entries and floors {floor.size}; both need one for each meaning"
+        )
+    check_alpha(alpha)
+    k = whole_sizes(sizes, seen=c.size)
     bounds, k_bounds = np.array([0, c.size]), np.array([0, k.size])
     problem = Problems(
         c + (alpha - 1.0), np.ones(c.size), floor, bounds, np.array([alpha]), (k - c.size) * alpha, k_bounds
@@ -91,7 +95,7 @@ def moments_batch(
     *,
     tolerance: float = 1e-9,
 ) -> list[Moments]:
-    """`moments` for many prompts in one pass.
+    """`moments` for many prompts in one pass: one list of counts, floors and sizes for each.
 
     >>> [m.mean.round(6).tolist() for m in moments_batch([[1], [2, 1]], [[0.3], [0.5, 0.1]], [[2, 3], [2]])]
     [[0.380629, 0.647436], [0.575976]]
@@ -102,14 +106,15 @@ def moments_batch(
     k_lengths, k = joined(sizes, "sizes")
     if not np.array_equal(lengths, floor_lengths) or lengths.size != k_lengths.size:
         raise InputError(
-            "counts, floors and sizes must have one entry a prompt, counts and floors one a meaning"
+            "counts, floors and sizes need one list for each prompt, counts and floors one entry for each meaning"
         )
     bounds, k_bounds = ends(lengths), ends(k_lengths)
     check_counts(c)
+    check_sizes(k)
     floor = clean_batch(floor, bounds)
     seen = np.repeat(lengths, k_lengths).astype(float)
     if np.any(k < seen):
-        raise InputError("sizes holds a K below the number of meanings seen")
+        raise InputError("sizes contains a K below the number of meanings seen")
     if np.any(np.diff(k)[np.setdiff1d(np.arange(k.size - 1), k_bounds[1:-1] - 1)] <= 0):
         raise InputError("the sizes of each prompt must rise")
     alphas = np.full(lengths.size, alpha)

@@ -80,6 +80,11 @@ static int solve_problem(workspace *w, problem *pr, int first, int last, double 
             k = end;
         }
     }
+    for (k = first; k < last; k++) { /* whatever went wrong, no wrong number leaves unmarked */
+        if (out.variance[k] < 0 && out.variance[k] > -1e-12) out.variance[k] = 0;
+        int right = isfinite(out.mean[k]) && isfinite(out.log_z[k]) && out.variance[k] >= 0 && isfinite(out.variance[k]);
+        if (!right || out.mean[k] < -100 * tolerance) *error = HUGE_VAL;
+    }
     return DONE;
 }
 

@@ -11,8 +11,8 @@
 #define NARROW 1.0       /* paths shorter than this angle take out e^(-s y): see `gather` */
 #define FIRST_PATH 20
 #define FIRST_STEP 0.18
-#define MOST_PATH 2560
-#define LEAST_STEP 0.03
+#define MOST_PATH 10240
+#define LEAST_STEP 0.006
 #define PATH_POWER 1.6
 #define INNER_POWER 1.9
 #define LEAST_LEFT 1e-11 /* where cancellation leaves less of the largest weight, the sum is nothing but rounding */
