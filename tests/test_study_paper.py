@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.paper_table import METHODS, Beside, gaps, recordings, side_by_side
+from benchmarks.paper_table import METHODS, MODELS, Beside, gaps, recordings, side_by_side
 
 from semtropy.study.evaluate import evaluate
 
@@ -17,7 +18,8 @@ def cells(shared_data: Path) -> list[Beside]:
 
 
 def test_every_cell_is_there(cells: list[Beside]) -> None:
-    assert len(cells) == 2 * 10 * len(METHODS)
+    found = {(cell.model, cell.estimator, cell.budget) for cell in cells}
+    assert found == set(itertools.product(MODELS, METHODS, range(1, 11)))
 
 
 @pytest.mark.parametrize("estimator", METHODS)
@@ -38,8 +40,8 @@ def test_adaptive_sampling_saves(shared_data: Path) -> None:
     results = evaluate(
         recordings(shared_data), estimators=["bayes-paper", "histogram"], seeds=20, bootstrap=0
     )
-    fractions = [each.fraction for each in results.savings if each.rule == "variance"]
-    assert len(fractions) == 2
-    assert all(fraction is not None and fraction < 0.8 for fraction in fractions)
+    fractions = {each.model: each.fraction for each in results.savings if each.rule == "variance"}
+    assert set(fractions) == set(MODELS)
+    assert all(fraction is not None and fraction < 0.8 for fraction in fractions.values())
     for curve in results.curves:
         assert np.isfinite(curve.auroc).all()
