@@ -58,12 +58,55 @@ def write(path: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
     "name", ["q.jsonl", "q.jsonl.gz", "q.json", "q.json.gz", "q.csv", "q.parquet", "q.arrow"]
 )
 def test_every_kind_of_file_gives_the_same_questions(tmp_path: Path, name: str) -> None:
-    loaded = load_dataset(str(write(tmp_path / name)))
-    plain = load_dataset(str(write(tmp_path / "plain.jsonl")))
+    loaded = load_dataset(str(write(tmp_path / name)), examples_from="set")
+    plain = load_dataset(str(write(tmp_path / "plain.jsonl")), examples_from="set")
     assert loaded.questions == plain.questions
     assert (len(loaded.examples), len(loaded.rehearsals)) == (5, 20)
     everything = [question.id for question in (*loaded.examples, *loaded.rehearsals, *loaded.questions)]
     assert sorted(everything) == sorted(str(row["id"]) for row in ROWS)
+
+
+def test_every_question_of_a_file_is_asked(tmp_path: Path) -> None:
+    loaded = load_dataset(str(write(tmp_path / "mine.jsonl", ROWS[:20])))
+    assert sorted(question.id for question in loaded.questions) == sorted(str(row["id"]) for row in ROWS[:20])
+    everything = {question.id: question for question in facts.questions()}
+    examples = (*loaded.examples, *loaded.rehearsals)
+    assert len(examples) == 25
+    assert all(everything[example.id] == example for example in examples)
+    assert loaded.description.startswith("20 questions of mine.jsonl from ")
+    assert loaded.description.endswith("; 25 examples from facts")
+
+
+def test_a_question_of_the_file_is_no_example(tmp_path: Path) -> None:
+    """Every fact but 26 is in the file: the examples are of those 26."""
+    known = list(facts.questions())
+    rows = [{"id": f"q{at}", "question": fact.text} for at, fact in enumerate(known[26:])]
+    loaded = load_dataset(str(write(tmp_path / "mine.jsonl", rows)))
+    assert {*loaded.examples, *loaded.rehearsals} < set(known[:26])
+
+
+def test_examples_from_the_set_or_none(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "mine.jsonl"))
+    held_back = load_dataset(path, examples_from="set")
+    assert held_back.description.endswith("; 25 others of it are examples and not asked")
+    bare = load_dataset(path, examples_from="none")
+    assert (bare.examples, bare.rehearsals, len(bare.questions)) == ((), (), 40)
+    assert bare.description.endswith("; no examples")
+    named = load_dataset("facts", examples_from="facts")
+    assert named == load_dataset("facts")
+    with pytest.raises(InputError, match="examples_from is 'me': choose one of facts, set, none"):
+        load_dataset(path, examples_from="me")
+
+
+@pytest.mark.parametrize("name", ["q.txt", "q.txt.gz"])
+def test_a_text_file_has_one_question_per_line(tmp_path: Path, name: str) -> None:
+    data = b"Who wrote Emma?\n\n  What is 2 + 2? \r\n"
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    questions = load_dataset(str(tmp_path / name)).questions
+    assert {(question.id, question.text) for question in questions} == {
+        ("1", "Who wrote Emma?"),
+        ("3", "What is 2 + 2?"),
+    }
 
 
 def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
@@ -94,7 +137,8 @@ def test_the_same_seed_draws_the_same_and_a_larger_limit_adds_at_the_end(tmp_pat
         ("q.csv", "id,frage\n1,wer?\n", r"q\.csv, line 2, question: is missing"),
         ("q.jsonl", '{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}\n', "'1' appears twice"),
         ("q.jsonl", "", "holds no question"),
-        ("q.txt", "a", "of no known kind"),
+        ("q.txt", " \n\n", "holds no question"),
+        ("q.doc", "a", "of no known kind"),
     ],
 )
 def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, words: str) -> None:
@@ -138,7 +182,7 @@ def test_a_folder_with_the_name_of_a_file_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no file of questions"):
         load_dataset(str(tmp_path))
     write(tmp_path / "odd.jsonl" / "q.jsonl")
-    assert {question.id for question in load_dataset(str(tmp_path)).questions} < {row["id"] for row in ROWS}
+    assert {question.id for question in load_dataset(str(tmp_path)).questions} == {row["id"] for row in ROWS}
 
 
 def test_an_empty_folder_and_a_missing_file(tmp_path: Path) -> None:

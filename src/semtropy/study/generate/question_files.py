@@ -1,4 +1,7 @@
-"""Reads rows of questions from a file or a folder of files: JSON lines, JSON, CSV, Parquet, Arrow; gzip or not."""
+"""Reads rows of questions from a file or a folder of files: JSON lines, JSON, CSV, Parquet, Arrow; gzip or not.
+
+A text file (.txt) has one question per line. It is read where it is named, but not as part of a folder.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "Record", "read_records"]
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet", ".arrow", ".jsonl.gz", ".json.gz", ".csv.gz")
+TEXT = (".txt", ".txt.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,11 @@ def _parse(data: bytes, name: str, path: str) -> Iterator[Record]:
         yield from _json_rows(text, path)
     elif name.endswith(".csv"):
         yield from _csv_rows(text, path)
+    elif name.endswith(".txt"):
+        lines = enumerate(text.splitlines(), start=1)
+        yield from (Record({"question": line.strip()}, path, n) for n, line in lines if line.strip())
     else:
-        raise InputError(f"{path} is of no known kind: expected {', '.join(SUFFIXES)}")
+        raise InputError(f"{path} is of no known kind: expected {', '.join((*SUFFIXES, *TEXT))}")
 
 
 def _gunzip(data: bytes, path: str) -> bytes:
