@@ -1,7 +1,7 @@
-"""Our cells beside the paper's, on the paper's own SVAMP samples (`../shared/data`, not part of the project).
+"""AUROCs and savings on the paper's own SVAMP samples, next to those of the paper.
 
-Labels differ: the paper graded one low-temperature answer, the recordings the most frequent sample. Both show the
-same order of methods; no closer agreement than a few hundredths is to be expected.
+Needs `../shared/data`, which is not part of the project. The labels differ: the paper graded one low-temperature
+answer, the recordings the most frequent sample. So the cells agree within a few hundredths only.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 from semtropy.study.evaluate import evaluate
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-# The recordings' names of models, and the table's.
+# Names of models in the recordings, and in the table of the paper.
 MODELS = {"Llama-2-7b-chat": "Llama-2", "Llama-3.2-3B-Instruct": "Llama-3.2"}
-# Our estimators, and the table's names of methods.
+# Our estimators, and the names of methods in the table of the paper.
 METHODS = {"bayes-paper": "bayes", "histogram": "histogram", "rescaled": "rescaled"}
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """One cell of ours and of the paper's."""
+class CellPair:
+    """One AUROC of ours, and that of the paper."""
 
     model: str
     estimator: str
@@ -34,22 +34,22 @@ class Beside:
 
 
 def recordings(shared: Path = SHARED) -> list[Path]:
-    """The paper's samples that are at hand."""
+    """Paths of the recordings of the paper's samples."""
     return [shared / "recordings" / f"{name}--svamp.jsonl.gz" for name in MODELS]
 
 
-def side_by_side(shared: Path = SHARED) -> Iterator[Beside]:
-    """Every cell both have."""
+def side_by_side(shared: Path = SHARED) -> Iterator[CellPair]:
+    """Every cell that both tables have."""
     table = json.loads((shared / "paper-table.json").read_text())["auroc"]
     paper = {(c["model"], c["dataset"], c["method"], c["budget"]): c["auroc"] for c in table}
     results = evaluate(recordings(shared), estimators=list(METHODS), bootstrap=0)
     for cell in results.cells:
         theirs = paper[MODELS[cell.model], "SVAMP", METHODS[cell.estimator], cell.budget]
-        yield Beside(cell.model, cell.estimator, cell.budget, cell.auroc, theirs)
+        yield CellPair(cell.model, cell.estimator, cell.budget, cell.auroc, theirs)
 
 
-def gaps(cells: Iterable[Beside]) -> dict[str, float]:
-    """The mean distance of our cells from the paper's, for each estimator."""
+def gaps(cells: Iterable[CellPair]) -> dict[str, float]:
+    """The mean absolute difference from the cells of the paper, for each estimator."""
     held = list(cells)
     return {
         name: float(np.mean([abs(cell.ours - cell.paper) for cell in held if cell.estimator == name]))
@@ -57,8 +57,19 @@ def gaps(cells: Iterable[Beside]) -> dict[str, float]:
     }
 
 
+def savings_table(shared: Path = SHARED) -> str:
+    """The share of ten samples that adaptive `bayes-paper` needs to match `histogram` with ten, with 40 draws."""
+    paper = json.loads((shared / "paper-table.json").read_text())["saving"]
+    results = evaluate(recordings(shared), estimators=["bayes-paper", "histogram"], seeds=40, bootstrap=0)
+    rows = ["| model | ours | the paper's |", "| --- | --- | --- |"]
+    for each in results.savings:
+        if each.rule == "variance":
+            rows.append(f"| {each.model} | {each.fraction:.2f} | {paper[MODELS[each.model]]['SVAMP']:.2f} |")
+    return "\n".join(rows)
+
+
 def main() -> None:
-    """Print the table in Markdown, and how far apart the cells are on average."""
+    """Print the table in Markdown, and the mean differences."""
     if not SHARED.is_dir():
         print("skipped: needs the recordings in ../shared/data")
         return

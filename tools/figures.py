@@ -63,6 +63,13 @@ def paper_table() -> str:
     return _printed(main)
 
 
+def paper_savings() -> str:
+    """The share of samples that adaptive `bayes-paper` needs on the paper's own samples."""
+    from benchmarks.paper_table import savings_table
+
+    return savings_table()
+
+
 def score_example() -> str:
     """The first lines that `semtropy score` prints for the recording that ships."""
     from semtropy.cli import main
@@ -75,6 +82,7 @@ def score_example() -> str:
 FIGURES = {
     "study-example": Figure(study_example),
     "paper-table": Figure(paper_table, quick=True, needs=SHARED),
+    "paper-savings": Figure(paper_savings, needs=SHARED),
     "score-example": Figure(score_example, quick=True),
 }
 
