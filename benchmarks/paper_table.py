@@ -62,9 +62,11 @@ def savings_table(shared: Path = SHARED) -> str:
     paper = json.loads((shared / "paper-table.json").read_text())["saving"]
     results = evaluate(recordings(shared), estimators=["bayes-paper", "histogram"], seeds=40, bootstrap=0)
     rows = ["| model | ours | the paper's |", "| --- | --- | --- |"]
-    for each in results.savings:
-        if each.rule == "variance":
-            rows.append(f"| {each.model} | {each.fraction:.2f} | {paper[MODELS[each.model]]['SVAMP']:.2f} |")
+    rows += [
+        f"| {each.model} | {each.fraction:.2f} | {paper[MODELS[each.model]]['SVAMP']:.2f} |"
+        for each in results.savings
+        if each.rule == "variance"
+    ]
     return "\n".join(rows)
 
 
