@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import random
+import re
 import socket
 import threading
 import time
@@ -21,8 +22,9 @@ Answers = dict[str, float]
 class Upstream:
     """An ASGI application. `answers(prompt)` is a distribution; `fault(number)` may name a failure for a request.
 
-    Faults: an int is a status, "cut" ends the connection in the middle of the answer. Answers are made of the words of
-    the text; what was asked, by whom, is kept in `requests` and `keys` (only counted where `keep` is False).
+    Faults: an int is a status, "cut" ends the connection in the middle of the answer, and those of ODD give replies as
+    no server should. Answers are made of the words of the text; what was asked, by whom, is kept in `requests`,
+    `keys` and `headers` (only counted where `keep` is False).
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Upstream:
         self.answers, self.fault, self.first, self.between, self.keep = answers, fault, first, between, keep
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.count = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -56,7 +59,8 @@ class Upstream:
         body = json.loads(raw)
         if self.keep:
             self.requests.append(body)
-            self.keys.append(headers.get(b"authorization", b"").decode())
+            self.keys.append(headers.get(b"authorization", b"").decode("latin-1"))
+            self.headers.append({name.decode(): value.decode("latin-1") for name, value in scope["headers"]})
         fault = self.fault(number)
         await asyncio.sleep(self.first)
         if isinstance(fault, int):
@@ -66,7 +70,14 @@ class Upstream:
         if headers.get(b"authorization") == b"Bearer wrong":
             return await self._json(send, 401, {"error": {"message": "Incorrect API key", "type": "auth"}})
         chat = scope["path"] == "/v1/chat/completions"
-        choices = [self._choice(body, chat, k, number) for k in range(body.get("n") or 1)]
+        n = body.get("n")
+        asked = n if isinstance(n, int) and 0 < n < 100 else 1
+        choices = [self._choice(body, chat, k, number) for k in range(asked)]
+        odd = fault if isinstance(fault, str) and fault in ODD else None
+        if odd == "gzip":
+            return await self._broken_gzip(send, stream=bool(body.get("stream")))
+        for choice in choices if odd else []:
+            ODD[odd or ""](choice)
         if body.get("stream"):
             return await self._stream(send, choices[0], chat, cut=fault == "cut")
         frame = {"id": f"id-{number}", "object": "chat.completion", "created": 1, "model": body["model"]}
@@ -76,8 +87,12 @@ class Upstream:
     def _choice(self, body: dict[str, Any], chat: bool, index: int, number: int) -> dict[str, Any]:
         prompt = body["messages"][-1]["content"] if chat else body["prompt"]
         spread = self.answers(prompt if isinstance(prompt, str) else json.dumps(prompt))
-        weights = [p ** (1 / max(0.01, body.get("temperature") or 1.0)) for p in spread.values()]
-        rng = random.Random(1000 * body.get("seed", number) + index)
+        asked, seed = body.get("temperature"), body.get("seed")
+        temperature = (
+            asked if isinstance(asked, int | float) and 0 < asked <= 2 else 1.0 if asked != 0 else 0.0
+        )
+        weights = [p ** (1 / max(0.01, temperature)) for p in spread.values()]
+        rng = random.Random(1000 * (seed if isinstance(seed, int) else number) + index)
         (text,) = rng.choices(list(spread), weights)
         said = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
         # Not quite certain of the end: a log-probability of exactly 0 is taken as unknown.
@@ -89,8 +104,10 @@ class Upstream:
     async def _stream(self, send: Any, choice: dict[str, Any], chat: bool, *, cut: bool) -> None:
         await send(_start(200, b"text/event-stream"))
         text = choice["message"]["content"] if chat else choice["text"]
-        words = text.split(" ")
-        pieces = [word if k == 0 else f" {word}" for k, word in enumerate(words)]
+        pieces: list[Any] = [text]
+        if isinstance(text, str):  # also between the halves of a character beyond the first 65,536
+            halves = re.sub(r"[\ud800-\udbff](?=[\udc00-\udfff])", lambda half: half[0] + "\0", text)
+            pieces = re.split(r"\0|(?<! )(?= )", halves)
         for k, piece in enumerate(pieces):
             if cut and k == 1:
                 raise ConnectionError("scripted cut")
@@ -112,13 +129,51 @@ class Upstream:
         data = f"data: {json.dumps(chunk)}\n\n".encode()
         await send({"type": "http.response.body", "body": data, "more_body": True})
 
+    async def _broken_gzip(self, send: Any, *, stream: bool) -> None:
+        kind = b"text/event-stream" if stream else b"application/json"
+        start = _start(200, kind)
+        start["headers"].append((b"content-encoding", b"gzip"))
+        await send(start)
+        await send({"type": "http.response.body", "body": b"\x1f\x8b\x08\0 this is not gzip"})
+
     async def _json(self, send: Any, status: int, content: Any, *, cut: bool = False) -> None:
-        data = json.dumps(content).encode()
+        data = json.dumps(content).encode().replace(b'"@deep@"', b"[" * 100_000 + b"]" * 100_000)
         await send(_start(status, b"application/json", len(data)))
         if cut:
             await send({"type": "http.response.body", "body": data[:9], "more_body": True})
             raise ConnectionError("scripted cut")
         await send({"type": "http.response.body", "body": data})
+
+
+def _set_text(choice: dict[str, Any], text: Any) -> None:
+    if "message" in choice:
+        choice["message"]["content"] = text
+    else:
+        choice["text"] = text
+
+
+def _text_of(choice: dict[str, Any]) -> str:
+    return str(choice["message"]["content"] if "message" in choice else choice["text"])
+
+
+def _deep(choice: dict[str, Any]) -> None:
+    choice["deep"] = "@deep@"  # becomes brackets, deeper than any reader goes, once it is text
+
+
+def _reserve(choice: dict[str, Any]) -> None:
+    for entry in (choice["logprobs"] or {}).get("content", []):
+        entry["bytes"] = 1_500_000_000
+
+
+ODD: dict[str, Callable[[dict[str, Any]], None]] = {
+    "gzip": lambda choice: None,  # the whole reply, broken
+    "surrogate": lambda choice: _set_text(choice, _text_of(choice) + " \ud800"),
+    "split": lambda choice: _set_text(choice, _text_of(choice) + " \ud83d\ude00"),
+    "list": lambda choice: _set_text(choice, [{"type": "text", "text": _text_of(choice)}]),
+    "number": lambda choice: _set_text(choice, 5),
+    "deep": _deep,
+    "bytes": _reserve,
+}
 
 
 def _start(status: int, content_type: bytes, length: int | None = None) -> dict[str, Any]:

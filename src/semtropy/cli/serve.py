@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra
-from ..server.settings import Settings, flag_fields, kind
+from ..server.settings import Settings, flag_fields, kind, split_list
 
 if TYPE_CHECKING:
     import argparse
@@ -28,14 +28,14 @@ def register(commands: Any) -> None:
         )
         parser.add_argument(
             f"--{each.name.replace('_', '-')}",
-            type=kind(each),
+            type=split_list if kind(each) is tuple else kind(each),
             metavar=_METAVAR[kind(each)],
             help=(each.metadata["help"] + default).replace("%", "%%"),
         )
     parser.set_defaults(run=run)
 
 
-_METAVAR = {int: "N", float: "X", str: "TEXT"}
+_METAVAR = {int: "N", float: "X", str: "TEXT", tuple: "A,B"}
 
 
 def _default(value: object) -> str:

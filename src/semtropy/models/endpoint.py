@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import email.utils
+import json
 import random
 import time
 import weakref
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     _Clients = WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, asyncio.Semaphore]]
 
 __all__ = ["Endpoint", "Refused", "Retry"]
+
+MAX_REPLY = 64_000_000
+"""The longest reply that is read, in bytes after unpacking."""
 
 _TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 
@@ -76,6 +80,8 @@ class Endpoint:
         retry: Retry | None = None,
         concurrency: int = 8,
         headers: dict[str, str] | None = None,
+        label: str | None = None,
+        max_reply: int = MAX_REPLY,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
@@ -84,19 +90,21 @@ class Endpoint:
             raise InputError(f"concurrency is {concurrency}, timeout is {timeout}: both must be above 0")
         self.base_url = base_url.rstrip("/")
         self.timeout, self.retry, self.concurrency = timeout, retry or Retry(), concurrency
+        self.label, self.max_reply = label or self.base_url, max_reply  # `label` names the endpoint in errors
         self._key, self._headers, self._sleep = api_key, headers or {}, sleep
+        self._extra_headers: dict[str, str] = {}
         self._open: _Clients = WeakKeyDictionary()
         self._users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         weakref.finalize(self, _close_all, self._open).atexit = False
 
-    def with_key(self, api_key: str | None) -> Endpoint:
-        """The same endpoint, connections and limits with another key."""
+    def with_key(self, api_key: str | None, headers: dict[str, str] | None = None) -> Endpoint:
+        """The same endpoint, connections and limits with another key and further headers."""
         other = copy.copy(self)
-        other._key = api_key
+        other._key, other._extra_headers = api_key, headers or {}
         return other
 
-    def _authorization(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
+    def _request_headers(self) -> dict[str, str]:
+        return self._extra_headers | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Post `body` and return the JSON object of the reply; transient failures are retried, others raised."""
@@ -118,20 +126,44 @@ class Endpoint:
         client, slots = self._client()
         try:
             async with slots:
-                reply = await client.post(f"{self.base_url}{path}", json=body, headers=self._authorization())
+                reply = await self._posted(client, path, body)
         except httpx.TimeoutException as error:
-            raise _Transient(ModelTimeout(f"{self.base_url}: no reply in {self.timeout:g} s")) from error
+            raise _Transient(ModelTimeout(f"{self.label}: no reply in {self.timeout:g} s")) from error
+        except httpx.DecodingError as error:
+            raise _Transient(BadReply(f"{self.label}: the reply cannot be unpacked")) from error
         except httpx.TransportError as error:
-            raise _Transient(ModelError(f"{self.base_url}: cannot be reached: {error or error!r}")) from error
+            # The system's message may name the host, which `label` hides.
+            detail = str(error) or repr(error) if self.label == self.base_url else type(error).__name__
+            raise _Transient(ModelError(f"{self.label}: cannot be reached: {detail}")) from error
         if reply.status_code != 200:
             raise self._failure(reply)
         try:
             data = reply.json()
-        except ValueError as error:
-            raise _Transient(BadReply(f"{self.base_url}: the reply is not JSON: {error}")) from error
+        except (ValueError, RecursionError) as error:
+            raise _Transient(BadReply(f"{self.label}: the reply is not JSON: {error}")) from error
         if not isinstance(data, dict):
-            raise _Transient(BadReply(f"{self.base_url}: the reply is not a JSON object"))
+            raise _Transient(BadReply(f"{self.label}: the reply is not a JSON object"))
         return data
+
+    async def _posted(self, client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> httpx.Response:
+        """The reply with its body read, up to `max_reply` bytes."""
+        import httpx
+
+        try:
+            content = json.dumps(body, allow_nan=False)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"the request cannot be written as JSON: {error}") from error
+        headers = self._request_headers() | {"Content-Type": "application/json"}
+        async with client.stream("POST", f"{self.base_url}{path}", content=content, headers=headers) as reply:
+            parts, size = [], 0
+            async for part in reply.aiter_bytes():
+                size += len(part)
+                if size > self.max_reply:
+                    raise BadReply(f"{self.label}: the reply is longer than {self.max_reply} bytes")
+                parts.append(part)
+        packed = ("content-encoding", "content-length", "transfer-encoding")
+        kept = [(name, value) for name, value in reply.headers.items() if name not in packed]
+        return httpx.Response(reply.status_code, headers=kept, content=b"".join(parts))
 
     def _client(self) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
         """The client and semaphore of the running event loop, to which connections belong."""
@@ -170,25 +202,21 @@ class Endpoint:
         message, param, code = self._said(reply)
         if status in (401, 403):
             return BadKey(
-                f"{self.base_url} refused the key ({status}): {message}; set OPENAI_API_KEY or api_key="
+                f"{self.label} refused the key ({status}): {message}; set OPENAI_API_KEY or api_key="
             )
         if status == 404:
             return UnknownModel(
-                f"{self.base_url} ({status}): {message}; check the model's name and the base URL"
+                f"{self.label} ({status}): {message}; check the model's name and the base URL"
             )
         if status == 429 and code == "insufficient_quota":
-            return RateLimited(f"{self.base_url}: the quota is used up: {message}")
+            return RateLimited(f"{self.label}: the quota is used up: {message}")
         if status == 429:
-            return _Transient(
-                RateLimited(f"{self.base_url}: too many requests: {message}"), _retry_after(reply)
-            )
+            return _Transient(RateLimited(f"{self.label}: too many requests: {message}"), _retry_after(reply))
         if status in _TRANSIENT:
-            return _Transient(
-                ModelError(f"{self.base_url} failed ({status}): {message}"), _retry_after(reply)
-            )
+            return _Transient(ModelError(f"{self.label} failed ({status}): {message}"), _retry_after(reply))
         if status in (400, 413, 422):
             return Refused(status, message, param)
-        return ModelError(f"{self.base_url} answered {status}: {message}")
+        return ModelError(f"{self.label} answered {status}: {message}")
 
     def _said(self, reply: httpx.Response) -> tuple[str, str | None, str | None]:
         """The endpoint's message with the key masked, and the parameter and code it names."""
@@ -203,7 +231,7 @@ class Endpoint:
                 )
             else:
                 message = str(error)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             pass
         if self._key:
             message = message.replace(self._key, "***")

@@ -85,7 +85,7 @@ class _OpenAIModel(ABC):
                 n = 1 if "n" in self.refused else n
         choices = reply.get("choices")
         if not isinstance(choices, list):
-            raise BadReply(f"{self.endpoint.base_url}: the reply has no choices")
+            raise BadReply(f"{self.endpoint.label}: the reply has no choices")
         # At other temperatures endpoints differ in which distribution's log-probabilities they report.
         return [read(choice, logprobs_of_sampling=temperature == 1.0) for choice in choices]
 
@@ -133,7 +133,7 @@ class _OpenAIModel(ABC):
             applies = part not in self.refused and (part != "n" or n > 1)
             if applies and re.search(words, said, re.IGNORECASE):
                 return part
-        raise ModelError(f"{self.endpoint.base_url}: {error}") from error
+        raise ModelError(f"{self.endpoint.label}: {error}") from error
 
 
 class Chat(_OpenAIModel):

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import BadReply
 from ..nouns import Sample
 
-__all__ = ["chat_sample", "completion_sample"]
+__all__ = ["chat_sample", "completion_sample", "content_text", "well_formed"]
 
 Entry = tuple[bytes, float]
 """A token's bytes and its log-probability."""
@@ -21,9 +21,9 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
     do not, or where the end token is missing from them, `Sample.logprob` is None.
     """
     try:
-        text = choice["message"].get("content") or ""
+        text = content_text(choice["message"].get("content"))
         entries = _entries(choice.get("logprobs"))
-    except (KeyError, AttributeError, TypeError, ValueError) as error:
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise BadReply(f"a choice does not follow the chat completions format: {error!r}") from error
     finish = choice.get("finish_reason")
     usable = logprobs_of_sampling and _end_has_logprob(text, entries)
@@ -33,9 +33,9 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
 def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
     """The sample in a choice of a plain completion: it ends at the first line break, whose token is the end token."""
     try:
-        text = str(choice["text"] or "")
+        text = content_text(choice["text"])
         entries = _entries(choice.get("logprobs"))
-    except (KeyError, AttributeError, TypeError, ValueError) as error:
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise BadReply(f"a choice does not follow the completions format: {error!r}") from error
     finish = choice.get("finish_reason")
     if "\n" not in text:
@@ -51,6 +51,35 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
     return _sample(first, entries, "stop", usable=logprobs_of_sampling and entries is not None)
 
 
+def content_text(content: Any) -> str:
+    """The text of a message's `content`: a string, a list of parts of which those of text count, or nothing.
+
+    >>> content_text([{"type": "text", "text": "Par"}, {"type": "text", "text": "is"}]), content_text(None)
+    ('Paris', '')
+    """
+    if isinstance(content, list):
+        parts = [
+            part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"
+        ]
+        content = "".join(part for part in parts if isinstance(part, str))
+    if content is not None and not isinstance(content, str):
+        raise TypeError(f"content must be text, not {type(content).__name__}")
+    return well_formed(content or "")
+
+
+def well_formed(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates replaced, so that it can be encoded.
+
+    JSON escapes let both through: servers that cut a character in two send the halves.
+
+    >>> well_formed("\\ud83d\\ude00") == "\\U0001f600", well_formed("a\\ud800") == "a\\ufffd"
+    (True, True)
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def _entries(logprobs: Any) -> list[Entry] | None:
     """Tokens as bytes with their log-probabilities, from today's layout or the older one; None if there are none."""
     if not logprobs:
@@ -59,7 +88,9 @@ def _entries(logprobs: Any) -> list[Entry] | None:
         found = [(_bytes(entry), float(entry["logprob"])) for entry in logprobs["content"]]
     elif logprobs.get("tokens") is not None:
         values = logprobs["token_logprobs"]
-        found = [(str(t).encode(), float(v)) for t, v in zip(logprobs["tokens"], values, strict=True)]
+        found = [
+            (well_formed(str(t)).encode(), float(v)) for t, v in zip(logprobs["tokens"], values, strict=True)
+        ]
     else:
         return None
     return found if all(math.isfinite(value) and value <= 1e-6 for _, value in found) else None
@@ -67,7 +98,11 @@ def _entries(logprobs: Any) -> list[Entry] | None:
 
 def _bytes(entry: dict[str, Any]) -> bytes:
     raw = entry.get("bytes")
-    return bytes(raw) if raw is not None else str(entry["token"]).encode()
+    if raw is None:
+        return well_formed(str(entry["token"])).encode()
+    if not isinstance(raw, list):  # `bytes` of a number would reserve that much memory
+        raise TypeError("bytes must be a list")
+    return bytes(raw)
 
 
 def _end_has_logprob(text: str, entries: list[Entry] | None) -> bool:

@@ -1,4 +1,4 @@
-"""ASGI middleware before every route: keys, size limits, the queue, a log line and a count per request."""
+"""ASGI middleware before every route: host names, keys, size and time limits, the queue, a log line and a count."""
 
 from __future__ import annotations
 
@@ -6,20 +6,54 @@ import asyncio
 import hmac
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import Problem, error_kind, error_response
+from .settings import allowed_hosts
 from .telemetry import LOG_FIELDS, log
 
 if TYPE_CHECKING:
+    from fastapi import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from .settings import Settings
     from .telemetry import Metrics
 
-__all__ = ["RequestGuard", "bearer"]
+__all__ = ["Caller", "RequestGuard", "caller_of", "while_connected"]
 
 UPLOADS = ("/api/study",)
+"""Routes whose body is not read here: they write it to disk as it arrives."""
+
+TENANT_HEADERS = ("openai-organization", "openai-project", "openai-beta")
+"""Headers that decide on whose behalf and how the upstream answers: sent with the answer and with every sample."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """On whose behalf a request is made.
+
+    key       the client's own key for the upstream; a key of the gateway is never passed on
+    identity  everything that distinguishes this client from others; part of the cache key
+    headers   the tenant headers that the client sent
+    """
+
+    key: str | None
+    identity: tuple[str | None, ...]
+    headers: dict[str, str]
+
+
+def caller_of(scope: Scope, settings: Settings) -> Caller:
+    """Read the caller from the headers of a request."""
+    bearer = _bearer(scope)
+    own = any(_equal(bearer, key) for key in settings.keys) if bearer else False
+    found = {name: _header(scope, name.encode()) for name in TENANT_HEADERS}
+    headers = {name: value for name, value in found.items() if value is not None}
+    identity = (bearer, _header(scope, b"x-semtropy-key"), *found.values())
+    return Caller(None if own else bearer, identity, headers)
 
 
 class ConcurrencyLimit:
@@ -32,7 +66,7 @@ class ConcurrencyLimit:
     async def __aenter__(self) -> None:
         if self._slots.locked():
             if self._waiting >= self._queue:
-                raise Problem(429, "too many requests are waiting: try again in a moment", "rate_limit_error")
+                raise _too_many()
             self._waiting += 1
             self._metrics.waiting.inc()
             try:
@@ -54,8 +88,9 @@ class RequestGuard:
 
     def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics, routes: frozenset[str]) -> None:
         self.app, self.settings, self.metrics, self.routes = app, settings, metrics, routes
-        self._keys = [key.encode() for key in settings.keys]
+        self._keys, self._hosts = settings.keys, allowed_hosts(settings)
         self._limit: ConcurrencyLimit | None = None
+        self._reading = 0  # bodies that are being received
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -92,7 +127,7 @@ class RequestGuard:
             log.info("request", extra={"fields": line})
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
+        started, whole = False, scope["method"] in ("GET", "HEAD")
 
         async def noting(message: Message) -> None:
             nonlocal started
@@ -100,10 +135,12 @@ class RequestGuard:
             await send(message)
 
         try:
+            self._check_host(scope)
             if scope["path"].startswith(("/v1/", "/api/")):
-                self._admit(scope)
+                self._check_key(scope)
                 if scope["method"] == "POST":
-                    receive = await self._whole_body(scope, receive)
+                    receive = await self._checked_body(scope, receive)
+                    whole = scope["path"] not in UPLOADS
                 if self._limit is None:
                     self._limit = ConcurrencyLimit(
                         self.settings.concurrency, self.settings.queue, self.metrics
@@ -118,66 +155,126 @@ class RequestGuard:
                 log.error("failure", exc_info=error, extra={"fields": scope[LOG_FIELDS]})
             if started:
                 raise
-            await error_response(error)(scope, receive, send)
+            reply = error_response(error)
+            if (
+                not whole
+            ):  # the rest of the body is not wanted: without this the client could go on sending it
+                reply.headers["Connection"] = "close"
+            await reply(scope, receive, send)
 
     def _route(self, scope: Scope) -> str:
         """The label for counters: unknown paths share one, so that they cannot fill the table."""
         path = str(scope["path"])
         return path if path in self.routes else "page" if path.startswith("/page/") else "other"
 
-    def _admit(self, scope: Scope) -> None:
+    def _check_host(self, scope: Scope) -> None:
+        if self._hosts is None:
+            return
+        host = (_header(scope, b"host") or "").strip().lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if name not in self._hosts:
+            raise Problem(421, "this host name is not served here: add it to the setting hosts")
+
+    def _check_key(self, scope: Scope) -> None:
         if not self._keys:
             return
-        sent = [value for value in (_header(scope, b"x-semtropy-key"), bearer(scope)) if value]
+        sent = [value for value in (_header(scope, b"x-semtropy-key"), _bearer(scope)) if value]
         # Every key is compared in full, so that the time taken reveals nothing.
-        matches = [hmac.compare_digest(value.encode(), key) for value in sent for key in self._keys]
+        matches = [_equal(value, key) for value in sent for key in self._keys]
         if not any(matches):
             raise Problem(401, "this gateway needs a key: Authorization: Bearer KEY", "authentication_error")
 
-    async def _whole_body(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the body within its limit; the application then receives it in one piece."""
+    async def _checked_body(self, scope: Scope, receive: Receive) -> Receive:
+        """Check type and declared size; read the body, which the application then receives in one piece."""
         upload = scope["path"] in UPLOADS
         limit = self.settings.max_upload if upload else self.settings.max_body
-        too_large = Problem(413, f"the request is larger than the {limit} bytes allowed")
-        declared = _header(scope, b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > limit:
-            raise too_large
+        declared = _header(scope, b"content-length") or ""
+        if declared.isascii() and declared.isdigit() and (len(declared) > 15 or int(declared) > limit):
+            raise too_large(limit)
         wanted = "application/octet-stream" if upload else "application/json"
         if (_header(scope, b"content-type") or "").partition(";")[0].strip().lower() != wanted:
             # A page of another site can send forms and plain text without asking, but not these types.
             raise Problem(415, f"the content type must be {wanted}")
-        parts, size, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Problem(400, "the client went away")
-            part = message.get("body", b"")
-            parts.append(part)
-            size += len(part)
-            if size > limit:
-                raise too_large
-            more = message.get("more_body", False)
-        return _receive_once(b"".join(parts), receive)
+        if upload:
+            return receive
+        if self._reading >= self.settings.concurrency + self.settings.queue:
+            raise _too_many()
+        self._reading += 1
+        try:
+            async with asyncio.timeout(self.settings.client_timeout):
+                return _receive_once(await _read_body(receive, limit), receive)
+        except TimeoutError:
+            raise Problem(408, "the request did not arrive in time") from None
+        finally:
+            self._reading -= 1
+
+
+async def _read_body(receive: Receive, limit: int) -> bytes:
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "the client went away")
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise too_large(limit)
+        more = message.get("more_body", False)
+    return bytes(body)
 
 
 def _receive_once(body: bytes, receive: Receive) -> Receive:
-    sent_already = False
+    """A `receive` that gives the body first, and then what comes after it."""
+    sent = False
 
     async def again() -> dict[str, Any]:
-        nonlocal sent_already
-        if sent_already:
+        nonlocal sent
+        if sent:
             return dict(await receive())
-        sent_already = True
+        sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
+
+
+async def while_connected(request: Request, work: Awaitable[T]) -> T:
+    """The result of `work`, which is cancelled when the client disconnects first."""
+    task = asyncio.ensure_future(work)
+    watching = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise Problem(499, "the client went away")
+        return task.result()
+    finally:
+        watching.cancel()
+        if not task.done():
+            task.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def too_large(limit: int) -> Problem:
+    """The refusal of a body above its limit."""
+    return Problem(413, f"the request is larger than the {limit} bytes allowed")
+
+
+def _too_many() -> Problem:
+    return Problem(429, "too many requests are waiting: try again in a moment", "rate_limit_error")
+
+
+def _equal(sent: str, key: str) -> bool:
+    """Whether two keys are equal, in constant time."""
+    return hmac.compare_digest(sent.encode(), key.encode())
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
 
 
-def bearer(scope: Scope) -> str | None:
+def _bearer(scope: Scope) -> str | None:
     """The key in the Authorization header."""
     scheme, _, key = (_header(scope, b"authorization") or "").partition(" ")
     return key.strip() or None if scheme.lower() == "bearer" else None

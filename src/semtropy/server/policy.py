@@ -15,12 +15,17 @@ from ..stopping import Budget, Decided, FixedSamples, Rounds, Rule, VarianceBelo
 from .schemas import OPEN_JUDGES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..inquiry import Calibrated
-    from ..nouns import Estimator, Judge
+    from ..nouns import Estimator, Floats, Judge
     from .schemas import CheckOptions
     from .settings import Settings
 
-__all__ = ["Policy", "terms_to_json"]
+__all__ = ["JUDGED_CHARACTERS", "BoundedJudge", "Policy", "terms_to_json"]
+
+JUDGED_CHARACTERS = 1000
+"""Longer answers are compared by their beginning and end: the time of a judge grows faster than the text."""
 
 
 @dataclass
@@ -46,7 +51,10 @@ class Policy:
         self.estimator(settings.estimator)
 
     def judge(self, name: str | None) -> Judge:
-        """The judge a request names, or the operator's default."""
+        """The judge a request names, or the operator's default; it never sees a long answer in full."""
+        return BoundedJudge(self._judge(name))
+
+    def _judge(self, name: str | None) -> Judge:
         if name is None or name == self.settings.judge:
             if self.default_judge is None:
                 self.default_judge = load_judge(self.settings.judge)
@@ -103,6 +111,20 @@ class Policy:
         if settings.confidence is not None:
             return Decided(threshold, settings.confidence)
         return VarianceBelow(VARIANCE if settings.variance is None else settings.variance)
+
+
+class BoundedJudge:
+    """A judge that is given the beginning and end of texts above `limit` characters."""
+
+    def __init__(self, judge: Judge, limit: int = JUDGED_CHARACTERS) -> None:
+        self._judge, self._limit = judge, limit
+
+    def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
+        return self._judge.entails([(self._cut(q), self._cut(a), self._cut(b)) for q, a, b in batch])
+
+    def _cut(self, text: str) -> str:
+        half = self._limit // 2
+        return text if len(text) <= self._limit else f"{text[:half]} ... {text[-half:]}"
 
 
 def terms_to_json(terms: Terms) -> dict[str, Any]:

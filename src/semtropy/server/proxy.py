@@ -1,16 +1,16 @@
-"""Passing an answer to the client together with its verdict, or a refusal in its place."""
+"""Passing an answer to the client together with its verdict, or a refusal in its place.
+
+Whatever goes wrong in a check, the client gets its answer: every failure of the check becomes `{"error": ...}`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import httpx
-
-from ..errors import SemtropyError
 from .errors import Problem, as_problem, error_body, error_kind
 from .sse import AnswerReader, EventSplitter, answer_of, event, is_done
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from .schemas import CompletionRequest
     from .service import Gateway, PendingCheck
 
-__all__ = ["NO_TEXT", "AnswerProxy", "CheckOutcome", "verdict_headers"]
+__all__ = ["NO_TEXT", "AnswerProxy", "CheckOutcome", "PassedReply", "verdict_headers"]
 
 NO_TEXT = "the answer has no text to compare: nothing was checked"
+TOO_LONG = "the answer is too long to be checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,15 @@ class CheckOutcome:
 
     payload: dict[str, Any]
     blocked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PassedReply:
+    """A body that was held back for its verdict; `rest` is what follows of one that is too long to hold."""
+
+    body: bytes
+    headers: dict[str, str]
+    rest: AsyncIterator[bytes] | None = None
 
 
 class AnswerProxy:
@@ -42,90 +52,141 @@ class AnswerProxy:
         self.request, self.reply, self.log_fields = request, reply, log_fields
         self.mode = request.options.mode or self.settings.mode
         self.place = request.options.place or self.settings.place
+        self._started = False
         self._check: PendingCheck | None = None
+        self._failure: Exception | None = None
 
-    @contextmanager
-    def checking(self) -> Iterator[None]:
-        """Run the check while the answer arrives; leaving the block leaves the check."""
+    def _start(self, stack: ExitStack) -> None:
+        """Start the check, unless it is under way; when the stack unwinds, it is left."""
         request, question = self.request, self.request.question
-        if question is None:
-            yield
+        if self._started or question is None:
             return
-        identity = [request.kind, request.model, request.answer_fields, request.max_tokens, request.key]
-        model = self.gateway.backend.sampler(request)
-        self._check = self.service.start(question, model, request.options, identity=identity, answered=True)
-        with self._check.run.joined():
-            yield
+        self._started = True
+        identity = [
+            request.kind,
+            request.model,
+            request.answer_fields,
+            request.max_tokens,
+            request.caller.identity,
+        ]
+        try:
+            model = self.gateway.backend.sampler(request)
+            self._check = self.service.start(
+                question, model, request.options, identity=identity, answered=True
+            )
+        except Exception as error:
+            self.service.count_failure(error)
+            self._failure = error
+        else:
+            stack.enter_context(self._check.run.joined())
 
-    async def whole(self) -> tuple[bytes, dict[str, str]]:
+    async def whole(self) -> PassedReply:
         """The body with its verdict, and the same as headers."""
-        with self.checking():
-            raw = await _all(self.reply)
-            try:
-                parsed = json.loads(raw)
-            except ValueError:
-                parsed = None
+        with ExitStack() as stack:
+            self._start(stack)
+            held = await self._held()
+            if held.rest is not None:
+                return held
+            raw = held.body
+            parsed = _parsed(raw)
             outcome = await self.outcome(answer_of(parsed))
         headers = verdict_headers(outcome)
-        if not isinstance(parsed, dict):
-            return raw, headers
+        if parsed is None:
+            return PassedReply(raw, headers)
         if outcome.blocked:
-            raw = json.dumps(refused(parsed, self.settings.refusal, self.request.kind)).encode()
-        return (raw if self.place == "headers" else _spliced(raw, outcome.payload)), headers
+            raw = json.dumps(_refusal(parsed, self.settings.refusal, self.request.kind)).encode()
+        return PassedReply(raw if self.place == "headers" else _spliced(raw, outcome.payload), headers)
 
     async def stream(self) -> AsyncIterator[bytes]:
         """The upstream's events as they come, the verdict before the one that ends the stream."""
         splitter, reader, done = EventSplitter(), AnswerReader(), b""
         with ExitStack() as stack:
             try:
-                async for chunk in self.reply.chunks:
+                async for chunk in self.reply.unpacked():
                     for raw in splitter.feed(chunk):
                         if is_done(raw):
                             done = raw
                             continue
                         yield raw
                         reader.feed(raw)
-                        if (
-                            self._check is None
-                        ):  # only once the first token is out: it must not wait for the check
-                            stack.enter_context(self.checking())
-            except httpx.HTTPError as error:
+                        self._start(stack)  # only once the first token is out: it must not wait for the check
+            except Exception as error:
                 self.service.metrics.errors.labels("upstream_cut").inc()
-                yield _cut(error)
+                yield event(error_body(_cut(error)))
                 return
             finally:
                 await self.reply.close()
-            if is_done(splitter.rest):
-                done, splitter.rest = splitter.rest, b""
-            if splitter.rest:
-                yield splitter.rest
+            rest = splitter.take()
+            if is_done(rest):
+                done, rest = rest, b""
+            if rest:
+                # An event without its blank line: the verdict must not become part of it.
+                yield rest if rest.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")) else rest + b"\n\n"
             yield self._last(reader, await self.outcome(reader.answer))
             yield done
 
-    async def held_stream(self) -> tuple[bytes, dict[str, str]]:
+    async def held_stream(self) -> PassedReply:
         """The whole stream once the verdict is known, or a refusal as a stream; and the verdict's headers."""
         splitter, reader = EventSplitter(), AnswerReader()
-        with self.checking():
-            raw = await _all(self.reply)
-            events = [*splitter.feed(raw), splitter.rest]
+        with ExitStack() as stack:
+            self._start(stack)
+            held = await self._held()
+            if held.rest is not None:
+                return held
+            events = [*splitter.feed(held.body), splitter.take()]
             for each in events:
                 reader.feed(each)
             outcome = await self.outcome(reader.answer)
         if outcome.blocked:
-            refusal = _refused_chunks(reader.first, self.settings.refusal, self.request.kind)
+            refusal = _refusal_chunks(reader.first, self.settings.refusal, self.request.kind)
             events = [event(chunk) for chunk in refusal]
         passed = [each for each in events if not is_done(each)]
         whole = b"".join([*passed, self._last(reader, outcome), b"data: [DONE]\n\n"])
-        return whole, verdict_headers(outcome)
+        return PassedReply(whole, verdict_headers(outcome))
+
+    async def _held(self) -> PassedReply:
+        """The whole body, or for one above `max_reply` its beginning and the rest as it comes."""
+        chunks, parts, size = self.reply.unpacked(), [], 0
+        try:
+            async for chunk in chunks:
+                parts.append(chunk)
+                size += len(chunk)
+                if size > self.settings.max_reply:
+                    return self._too_long(b"".join(parts), chunks)
+        except Exception as error:
+            await self.reply.close()
+            raise _cut(error) from None
+        await self.reply.close()
+        return PassedReply(b"".join(parts), {})
+
+    def _too_long(self, body: bytes, chunks: AsyncIterator[bytes]) -> PassedReply:
+        """An answer above `max_reply`: passed on unchecked, or refused where answers that fail are blocked."""
+        self.log_fields["skipped"] = True
+        if self.mode == "block" and self.settings.on_error == "block":
+            raise Problem(502, TOO_LONG, "upstream_error")
+
+        async def rest() -> AsyncIterator[bytes]:
+            try:
+                async for chunk in chunks:
+                    yield chunk
+            finally:
+                await self.reply.close()
+
+        return PassedReply(body, {"X-Semtropy-Verdict": "none"}, rest())
 
     async def outcome(self, answer: str | None) -> CheckOutcome:
         """The verdict on `answer`, or the reason why there is none."""
-        if self._check is None or answer is None:
+        if answer is None or (self._check is None and self._failure is None):
             self.log_fields["skipped"] = True
             return CheckOutcome({"skipped": NO_TEXT})
         try:
+            if self._check is None:
+                assert self._failure is not None
+                raise self._failure
             verdict = await self.service.verdict(self._check, answer)
-        except SemtropyError as error:
+            payload = verdict.to_dict() | {"source": self._check.source}
+            json.dumps(payload, allow_nan=False)  # what cannot be written must fail here, not in the reply
+        except Exception as error:
             self.log_fields["check"] = error_kind(error)
             payload = {"error": {"kind": error_kind(error), "message": as_problem(error).message}}
             return self._judged(payload, withhold=self.settings.on_error == "block")
@@ -134,7 +195,7 @@ class AnswerProxy:
             "samples": verdict.samples,
             "source": self._check.source,
         }
-        return self._judged(verdict.to_dict() | {"source": self._check.source}, withhold=verdict.flagged)
+        return self._judged(payload, withhold=verdict.flagged)
 
     def _judged(self, payload: dict[str, Any], *, withhold: bool) -> CheckOutcome:
         blocked = self.mode == "block" and withhold
@@ -171,7 +232,7 @@ def verdict_headers(outcome: CheckOutcome) -> dict[str, str]:
     return headers
 
 
-def refused(reply: dict[str, Any], refusal: str, kind: str) -> dict[str, Any]:
+def _refusal(reply: dict[str, Any], refusal: str, kind: str) -> dict[str, Any]:
     """The completion with the refusal as its only answer, without log-probabilities and alternatives."""
     said: dict[str, Any] = {"text": refusal}
     if kind == "chat":
@@ -182,7 +243,7 @@ def refused(reply: dict[str, Any], refusal: str, kind: str) -> dict[str, Any]:
     return {**kept, "choices": [{"index": 0, **said, "logprobs": None, "finish_reason": "content_filter"}]}
 
 
-def _refused_chunks(frame: dict[str, Any], refusal: str, kind: str) -> list[dict[str, Any]]:
+def _refusal_chunks(frame: dict[str, Any], refusal: str, kind: str) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = [{"text": refusal}, {"text": ""}]
     if kind == "chat":
         parts = [{"delta": {"role": "assistant", "content": refusal}}, {"delta": {}}]
@@ -192,29 +253,23 @@ def _refused_chunks(frame: dict[str, Any], refusal: str, kind: str) -> list[dict
     ]
 
 
-async def _all(reply: BackendReply) -> bytes:
+def _parsed(raw: bytes) -> dict[str, Any] | None:
+    """The JSON object in a reply; None for anything else, also in another encoding, to which nothing can be added."""
     try:
-        return b"".join([chunk async for chunk in reply.chunks])
-    except httpx.HTTPError as error:
-        raise Problem(502, f"the upstream broke off ({type(error).__name__})", "upstream_error") from None
-    finally:
-        await reply.close()
+        parsed = json.loads(raw.decode())
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def _spliced(raw: bytes, payload: dict[str, Any]) -> bytes:
     """The bytes of a JSON object with the key `semtropy` appended; all other bytes stay the same."""
     head = raw.rstrip()[:-1].rstrip()
     comma = b"" if head == b"{" else b","
-    return (
-        head
-        + comma
-        + b'"semtropy":'
-        + json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
-        + b"}"
-    )
+    return head + comma + b'"semtropy":' + json.dumps(payload, allow_nan=False).encode() + b"}"
 
 
-def _cut(error: Exception) -> bytes:
-    return event(
-        error_body(Problem(502, f"the upstream broke off ({type(error).__name__})", "upstream_error"))
-    )
+def _cut(error: Exception) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    return Problem(502, f"the upstream broke off ({type(error).__name__})", "upstream_error")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..meaning import NAMES as JUDGES
 from .errors import Problem
+
+if TYPE_CHECKING:
+    from .middleware import Caller
 
 __all__ = [
     "BudgetOptions",
@@ -51,8 +54,8 @@ class RuleOptions(_Schema):
 class BudgetOptions(_Schema):
     """Hard limits; the operator's own limits hold as well."""
 
-    samples: int | None = Field(None, ge=1)
-    tokens: int | None = Field(None, ge=1)
+    samples: int | None = Field(None, ge=1, le=2**53)
+    tokens: int | None = Field(None, ge=1, le=2**53)
     seconds: float | None = Field(None, ge=0.1)
 
 
@@ -140,7 +143,7 @@ class CompletionRequest:
     raw: bytes
     body: Mapping[str, Any]
     options: CheckOptions
-    key: str | None = None
+    caller: Caller
 
     @property
     def path(self) -> str:
@@ -184,7 +187,7 @@ class CompletionRequest:
 
 
 def read_completion_request(
-    kind: CompletionKind, raw: bytes, *, key: str | None, header: str | None, max_prompt: int
+    kind: CompletionKind, raw: bytes, *, caller: Caller, header: str | None, max_prompt: int
 ) -> CompletionRequest:
     """Parse a request. `header` is the value of X-Semtropy, for clients that cannot add a key to the body."""
     body = parse_json(raw)
@@ -195,17 +198,27 @@ def read_completion_request(
         raise Problem(400, f"{field_name} is missing or empty")
     chosen = body.pop("semtropy", None)
     if chosen is not None:  # the upstream must not see `semtropy`; without it, it gets the client's own bytes
-        raw = json.dumps(body, ensure_ascii=True).encode()
+        raw = _without_options(body)
     if header is not None:
-        chosen = {**(chosen or {}), **_object(parse_json(header.encode("latin-1", "replace")), "X-Semtropy")}
+        more = _object(parse_json(header.encode("latin-1", "replace")), "X-Semtropy")
+        chosen = {**_object({} if chosen is None else chosen, "semtropy"), **more}
     try:
         options = CheckOptions.model_validate({} if chosen is None else _object(chosen, "semtropy"))
     except ValidationError as error:
         raise Problem(400, f"semtropy: {_first_error(error)}") from None
-    size = sum(len(text) for text in _texts(body[field_name]))
+    size = _characters(body[field_name])
     if size > max_prompt:
         raise Problem(413, f"the prompt has {size} characters: at most {max_prompt} are allowed")
-    return CompletionRequest(kind, raw, body, options, key)
+    return CompletionRequest(kind, raw, body, options, caller)
+
+
+def _without_options(body: dict[str, Any]) -> bytes:
+    """The body again, without the key `semtropy`; a number like 1e999, which JSON allows, cannot be written again."""
+    try:
+        return json.dumps(body, ensure_ascii=True, allow_nan=False).encode()
+    except ValueError:
+        message = "a number is too large to be passed on: give the options in the header X-Semtropy"
+        raise Problem(400, message) from None
 
 
 def parse_json(raw: bytes) -> Any:
@@ -244,12 +257,15 @@ def _text(content: Any) -> str | None:
     return content if isinstance(content, str) and content.strip() else None
 
 
-def _texts(value: Any) -> list[str]:
-    """Every string inside, image URLs included."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list):
-        return [text for part in value for text in _texts(part)]
-    if isinstance(value, dict):
-        return [text for part in value.values() for text in _texts(part)]
-    return []
+def _characters(value: Any) -> int:
+    """The characters of all strings inside, image URLs included; without recursion, as values may be nested deeply."""
+    total, waiting = 0, [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            total += len(part)
+        elif isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            waiting += part.values()
+    return total

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import sys
 import tempfile
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,9 +14,12 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from ..errors import InputError
+from .connections import ConnectionLimits, ServerConfig
 from .telemetry import log, logging_config
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from fastapi import FastAPI
 
     from .settings import Settings
@@ -41,10 +46,15 @@ def _listening(settings: Settings) -> socket.socket:
     return bound
 
 
+def _exit(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
 def serve(settings: Settings) -> int:
     """Serve until a signal to stop; then requests have `grace_seconds` to finish."""
-    config = uvicorn.Config(
+    config = ServerConfig(
         partial(_application, settings),
+        limits=ConnectionLimits.of(settings),
         factory=True,
         host=settings.host,
         port=settings.port,
@@ -59,6 +69,8 @@ def serve(settings: Settings) -> int:
     )
     try:
         if settings.workers == 1:
+            # After an orderly end uvicorn raises the signal again: with this handler the exit status is then 0.
+            signal.signal(signal.SIGTERM, _exit)
             uvicorn.Server(config).run()
             return 0
         with tempfile.TemporaryDirectory(prefix="semtropy-metrics-") as folder:

@@ -7,14 +7,17 @@ import hashlib
 import json
 import secrets
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..check import Checker
 from ..conclusion import conclude
-from ..errors import SemtropyError
+from ..errors import ModelTimeout, SemtropyError
 from ..inquiry import PENDING, Step, Terms
+from ..stopping import Reason
 from .errors import error_kind
+from .policy import JUDGED_CHARACTERS
 from .run_cache import CheckRun, RunCache
 from .telemetry import log, timed_estimator, timed_judge, timed_model
 
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
     from .telemetry import Metrics
 
 __all__ = ["Gateway", "PendingCheck", "Service", "gateway_of"]
+
+
+SLACK = 0.2
+"""Seconds that a check may take beyond its budget to end by itself, with what it has spent brought up to date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,8 @@ class Service:
 
         async def steps() -> AsyncIterator[Step]:
             last: Step | None = None
-            async for step in checker.astream(question, answer=PENDING if answered else None, rng=seed):
+            source = checker.astream(question, answer=PENDING if answered else None, rng=seed)
+            async for step in _within(source, terms.budget.seconds):
                 last = step
                 yield step
             if last is not None:
@@ -103,7 +111,7 @@ class Service:
         run = check.run
         if run.verdict is None:  # its interval takes a while: computed once per run, outside the event loop
             with self.metrics.timed("concluding"):
-                found = await asyncio.to_thread(conclude, step, check.terms)
+                found = await asyncio.to_thread(_concluded, step, check.terms)
             if run.keep:
                 run.store_verdict(found)
         else:
@@ -118,6 +126,45 @@ class Service:
         self.metrics.errors.labels(error_kind(error)).inc()
         if not isinstance(error, SemtropyError):
             log.error("check failed", exc_info=error)
+
+
+async def _within(source: AsyncIterator[Step], seconds: float | None) -> AsyncIterator[Step]:
+    """The steps that come within `seconds`, the last of them repeated with the reason where time runs out.
+
+    The loop keeps its budget while it samples. This holds it while a judge or an estimator works, too: they cannot be
+    interrupted, but the client need not wait for them.
+    """
+    deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds + SLACK
+    last: Step | None = None
+    async with aclosing(source):  # type: ignore[type-var]
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline) as limit:
+                    last = await anext(source)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                if last is None:
+                    raise ModelTimeout("the check took longer than its budget of seconds") from None
+                if last.reason is None:
+                    yield replace(last, reason=Reason.SECONDS)
+                return
+            yield last
+
+
+def _concluded(step: Step, terms: Terms) -> Verdict:
+    """`conclude`, with a warning where answers were too long to be compared in full."""
+    verdict = conclude(step, terms)
+    long = sum(len(sample.text) > JUDGED_CHARACTERS for sample in step.samples)
+    if not long:
+        return verdict
+    warning = (
+        f"{long} of {len(step.samples)} samples have more than {JUDGED_CHARACTERS} characters: "
+        "they were compared by their beginning and end."
+    )
+    return replace(verdict, warnings=(*verdict.warnings, warning))
 
 
 @dataclass(slots=True)

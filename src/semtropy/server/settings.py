@@ -12,7 +12,15 @@ from typing import Any
 from ..errors import InputError
 from ..verdict import THRESHOLD
 
-__all__ = ["Settings", "environment_name", "flag_fields", "kind", "settings_table"]
+__all__ = [
+    "Settings",
+    "allowed_hosts",
+    "environment_name",
+    "flag_fields",
+    "kind",
+    "settings_table",
+    "split_list",
+]
 
 PREFIX = "SEMTROPY_"
 MODES = ("annotate", "block", "off")
@@ -42,6 +50,11 @@ class Settings:
     """
 
     host: str = _set("127.0.0.1", "address to listen on; loopback unless told otherwise")
+    hosts: tuple[str, ...] = _set(
+        (),
+        "host names that requests may name, separated by commas; * allows all "
+        "(default: those of loopback when listening there, else all)",
+    )
     port: int = _set(8080, "port to listen on; 0 takes a free one", least=0)
     workers: int = _set(1, "processes; each has its own cache and limits", least=1)
     upstream: str | None = _set(
@@ -82,9 +95,20 @@ class Settings:
         (), "keys clients must show, separated by commas; none: open to all who can connect", secret=True
     )
     max_body: int = _set(1_000_000, "largest request in bytes; more gets 413", least=1)
+    max_header: int = _set(64_000, "largest request head in bytes; more gets 431", least=1000)
     max_prompt: int = _set(20_000, "longest prompt in characters; more gets 413", least=1)
     max_upload: int = _set(
         64_000_000, "largest recording the page may upload, in bytes; 0 turns it off", least=0
+    )
+    upload_memory: int = _set(
+        1500, "address space of the process that evaluates an upload, in megabytes", least=100
+    )
+    max_reply: int = _set(
+        16_000_000, "longest answer that is checked, in bytes; longer ones pass unchecked", least=1
+    )
+    max_connections: int = _set(1000, "open connections per process; more get 503", least=1)
+    client_timeout: float = _set(
+        60.0, "seconds a client may take to send a request, or to read a part of the reply", least=0.1
     )
     concurrency: int = _set(64, "requests handled at once by a process", least=1)
     queue: int = _set(64, "requests that may wait for their turn; more get 429", least=0)
@@ -142,6 +166,23 @@ def environment_name(name: str) -> str:
     return PREFIX + name.upper()
 
 
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+def allowed_hosts(settings: Settings) -> frozenset[str] | None:
+    """Host names that a request may name in its Host header; None allows all.
+
+    On loopback only loopback's own names: a page of another site could otherwise reach the gateway through a name of
+    its own that resolves to 127.0.0.1 (DNS rebinding).
+    """
+    if "*" in settings.hosts:
+        return None
+    if settings.hosts:
+        return frozenset(name.lower() for name in settings.hosts)
+    loopback = settings.host in LOOPBACK_NAMES or settings.host.startswith("127.")
+    return frozenset((*LOOPBACK_NAMES, settings.host)) if loopback else None
+
+
 def flag_fields() -> list[Field[Any]]:
     """The settings that have a flag: all but the secrets."""
     return [each for each in fields(Settings) if not each.metadata["secret"]]
@@ -153,9 +194,18 @@ def kind(each: Field[Any]) -> type:
     return known[str(each.type).removesuffix(" | None")]
 
 
+def split_list(text: str) -> tuple[str, ...]:
+    """The parts of a list separated by commas.
+
+    >>> split_list("a, b")
+    ('a', 'b')
+    """
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def _read(each: Field[Any], text: str, source: str) -> Any:
     if kind(each) is tuple:
-        return tuple(part.strip() for part in text.split(",") if part.strip())
+        return split_list(text)
     try:
         return kind(each)(text)
     except ValueError:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from ..models.replies import content_text, well_formed
+
 __all__ = ["AnswerReader", "EventSplitter", "answer_of", "event", "is_done"]
 
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
@@ -14,22 +16,36 @@ _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 class EventSplitter:
     """Splits bytes into whole events, blank lines included; no byte is lost or changed.
 
+    Takes time linear in the bytes, however small the pieces: what was searched is not searched again. A part of
+    `limit` bytes without a blank line is given out as it is, so that memory is bounded.
+
     >>> splitter = EventSplitter()
-    >>> splitter.feed(b"data: 1\\n"), splitter.feed(b"\\ndata: 2\\n\\nda"), splitter.rest
+    >>> splitter.feed(b"data: 1\\n"), splitter.feed(b"\\ndata: 2\\n\\nda"), splitter.take()
     ([], [b'data: 1\\n\\n', b'data: 2\\n\\n'], b'da')
     """
 
-    def __init__(self) -> None:
-        self.rest = b""
+    def __init__(self, limit: int = 1_000_000) -> None:
+        self._held, self._searched, self._limit = bytearray(), 0, limit
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The events that `chunk` completes."""
-        data, start, found = self.rest + chunk, 0, []
-        for blank in _BLANK.finditer(data):
-            found.append(data[start : blank.end()])
+        held, start, found = self._held, 0, []
+        held += chunk
+        for blank in _BLANK.finditer(held, self._searched):
+            found.append(bytes(held[start : blank.end()]))
             start = blank.end()
-        self.rest = data[start:]
+        del held[:start]
+        self._searched = max(0, len(held) - 3)  # a blank line may have begun
+        if len(held) > self._limit:
+            found.append(self.take())
         return found
+
+    def take(self) -> bytes:
+        """What came after the last event."""
+        rest = bytes(self._held)
+        self._held.clear()
+        self._searched = 0
+        return rest
 
 
 def _data(raw: bytes) -> bytes:
@@ -43,7 +59,7 @@ def is_done(raw: bytes) -> bool:
     >>> is_done(b"data: [DONE]\\n\\n"), is_done(b'data: {"choices": []}\\n\\n')
     (True, False)
     """
-    return _data(raw).strip() == b"[DONE]"
+    return len(raw) < 100 and _data(raw).strip() == b"[DONE]"
 
 
 def answer_of(body: Any) -> str | None:
@@ -54,17 +70,18 @@ def answer_of(body: Any) -> str | None:
     """
     try:
         choice = body["choices"][0]
-        text = choice["message"]["content"] if "message" in choice else choice["text"]
-    except (KeyError, IndexError, TypeError):
+        text = content_text(choice["message"]["content"] if "message" in choice else choice["text"])
+    except (KeyError, IndexError, TypeError, AttributeError):
         return None
-    return text.strip() if isinstance(text, str) and text.strip() else None
+    return text.strip() or None
 
 
 class AnswerReader:
-    """Collects the text of the first choice from the events of a stream."""
+    """Collects the text of the first choice from the events of a stream, up to `limit` characters."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = 1_000_000) -> None:
         self._parts: list[str] = []
+        self._left = limit
         self.first: dict[str, Any] = {}
 
     def feed(self, raw: bytes) -> None:
@@ -72,27 +89,29 @@ class AnswerReader:
         try:
             data = json.loads(_data(raw))
             choices = [choice for choice in data["choices"] if choice.get("index", 0) == 0]
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
         if not self.first:
-            self.first = {name: data[name] for name in ("id", "object", "created", "model") if name in data}
+            named = {name: data[name] for name in ("id", "object", "created", "model") if name in data}
+            self.first = {name: value for name, value in named.items() if isinstance(value, str | int)}
         for choice in choices:
             delta = choice.get("delta")
             text = delta.get("content") if isinstance(delta, dict) else choice.get("text")
             if isinstance(text, str):
-                self._parts.append(text)
+                self._parts.append(text[: self._left])
+                self._left -= len(self._parts[-1])
 
     @property
     def answer(self) -> str | None:
-        """The answer so far."""
-        return "".join(self._parts).strip() or None
+        """The answer so far. Characters that were cut in two by the chunks are whole again."""
+        return well_formed("".join(self._parts)).strip() or None
 
 
 def event(data: Any, name: str | None = None) -> bytes:
-    """One event with JSON in it.
+    """One event with JSON as its data.
 
     >>> event({"a": 1}, "step")
     b'event: step\\ndata: {"a": 1}\\n\\n'
     """
     head = "" if name is None else f"event: {name}\n"
-    return f"{head}data: {json.dumps(data, ensure_ascii=False, allow_nan=False)}\n\n".encode()
+    return f"{head}data: {json.dumps(data, allow_nan=False)}\n\n".encode()

@@ -2,29 +2,34 @@
 
     python -m semtropy.server.uploads RECORDING OUT MEGABYTES
 
-is the child: it writes {"results": ...} or {"error": ...} to OUT.
+is the child: it writes {"results": ...} or {"error": ..., "status": ...} to OUT.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SemtropyError
 from .errors import Problem
+from .middleware import too_large
 from .telemetry import log
 
-__all__ = ["evaluate_upload", "file_name"]
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from .settings import Settings
+
+__all__ = ["evaluate_upload", "file_name", "receive_upload"]
 
 SECONDS = 300.0
-MEGABYTES = 2000
-"""Address space of the child: its libraries take some 700 MB of it, most never touched."""
 BUDGETS = (1, 2, 3, 5, 7, 10)
 RESULTS = ("rows", "adaptive", "saving", "tested", "notes")
+TOO_MUCH_MEMORY = "the recording needs more memory than uploads may use: evaluate it with semtropy evaluate"
 _NAMES = {b"\x1f\x8b": "recording.jsonl.gz", b"PA": "recording.parquet"}
 
 
@@ -37,37 +42,57 @@ def file_name(content: bytes) -> str:
     return _NAMES.get(content[:64].lstrip()[:2], "recording.jsonl")
 
 
-async def evaluate_upload(content: bytes) -> dict[str, Any]:
-    """AUROC against budget for a recording, as in the JSON of `semtropy evaluate`."""
-    if not content.strip():
+async def receive_upload(request: Request, folder: Path, settings: Settings) -> Path:
+    """Write the body of a request to a file as it arrives, within the limits on size and time."""
+    partial, size, head = folder / "upload", 0, b""
+    try:
+        async with asyncio.timeout(settings.client_timeout):
+            with partial.open("wb") as file:
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > settings.max_upload:
+                        raise too_large(settings.max_upload)
+                    head += chunk[: 64 - len(head)]
+                    file.write(chunk)
+    except TimeoutError:
+        raise Problem(408, "the recording did not arrive in time") from None
+    if not head.strip():
         raise Problem(400, "the recording is empty")
-    with tempfile.TemporaryDirectory(prefix="semtropy-") as folder:
-        recording, out = Path(folder, file_name(content)), Path(folder, "out.json")
-        await asyncio.to_thread(recording.write_bytes, content)
-        status = await _run_child(recording, out)
-        if not out.exists():
-            log.error("evaluation failed", extra={"fields": {"exit_status": status}})
-            raise Problem(413, "the recording needs more memory than an upload may: use semtropy evaluate")
-        found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-    if "error" in found:
-        raise Problem(400, found["error"].replace(str(recording), "the recording"))
-    results: dict[str, Any] = found["results"]
-    return results
+    return partial.rename(folder / file_name(head))
 
 
-async def _run_child(recording: Path, out: Path) -> int:
+async def evaluate_upload(recording: Path, megabytes: int) -> dict[str, Any]:
+    """AUROC against budget for a recording, as in the JSON of `semtropy evaluate`."""
+    out = recording.with_name("out.json")
+    status = await _run_child(recording, out, megabytes)
+    if not out.exists():  # it could not even write an error
+        log.error("evaluation failed", extra={"fields": {"exit_status": status}})
+        raise Problem(413, TOO_MUCH_MEMORY)
+    found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    if "results" in found:
+        results: dict[str, Any] = found["results"]
+        return results
+    if found["status"] == 500:
+        log.error("evaluation failed", extra={"fields": {"error": found["error"]}})
+        raise Problem(500, "the evaluation failed; the gateway's log names the error", "server_error")
+    raise Problem(found["status"], found["error"].replace(str(recording), "the recording"))
+
+
+async def _run_child(recording: Path, out: Path, megabytes: int) -> int:
     """Run the child and return its exit status; it is killed when it takes too long or the client leaves."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", __name__, str(recording), str(out), str(MEGABYTES)),
+        *(sys.executable, "-m", __name__, str(recording), str(out), str(megabytes)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
+        # Each thread of a numerical library reserves address space, and one is enough.
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"},
     )
     try:
         async with asyncio.timeout(SECONDS):
             return await process.wait()
     except TimeoutError:
-        message = f"the recording takes longer than {SECONDS:.0f} s: use semtropy evaluate"
+        message = f"the recording takes longer than {SECONDS:.0f} s: evaluate it with semtropy evaluate"
         raise Problem(413, message) from None
     finally:
         if process.returncode is None:
@@ -88,15 +113,18 @@ def limit_memory(megabytes: int) -> None:
 def main(recording: str, out: str, megabytes: str) -> int:
     """The child: evaluate `recording` and write the results or the error to `out`."""
     limit_memory(int(megabytes))
-    from ..study.evaluate import evaluate
-
     try:
+        from ..study.evaluate import evaluate
+
         results = evaluate([recording], budgets=BUDGETS, seeds=2, folds=2, bootstrap=0, processes=1)
-    except SemtropyError as error:
-        found: dict[str, Any] = {"error": str(error)}
-    else:
         everything = json.loads(results.to_json())
-        found = {"results": {name: everything[name] for name in RESULTS}}
+        found: dict[str, Any] = {"results": {name: everything[name] for name in RESULTS}}
+    except SemtropyError as error:
+        found = {"error": str(error), "status": 400}
+    except MemoryError:
+        found = {"error": TOO_MUCH_MEMORY, "status": 413}
+    except Exception as error:
+        found = {"error": type(error).__name__, "status": 500}
     Path(out).write_text(json.dumps(found), encoding="utf-8")
     return 0
 

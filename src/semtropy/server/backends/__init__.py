@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
+from ..errors import Problem
+
 __all__ = ["BackendReply"]
+
+_PIECE = 1 << 16
 
 
 @dataclass(slots=True)
 class BackendReply:
-    """A reply to a completion request: status, headers, and the body in chunks as they arrive."""
+    """A reply to a completion request: status, headers, and the body in chunks as they arrive.
+
+    `encoding` is the reply's Content-Encoding, which `headers` do not have: chunks may be passed on as they are
+    (`passed_headers`) or unpacked first (`unpacked`).
+    """
 
     status: int
     headers: dict[str, str]
     chunks: AsyncIterator[bytes]
     close: Callable[[], Awaitable[object]]
+    encoding: str | None = None
+
+    @property
+    def passed_headers(self) -> dict[str, str]:
+        """The headers that fit the chunks as they are."""
+        return self.headers if self.encoding is None else {**self.headers, "content-encoding": self.encoding}
+
+    @property
+    def readable(self) -> bool:
+        """Whether the body can be unpacked."""
+        return self.encoding in (None, "identity", "gzip", "deflate")
+
+    async def unpacked(self) -> AsyncIterator[bytes]:
+        """The body without its Content-Encoding, in pieces of bounded size; a body that is broken is an error."""
+        if self.encoding not in ("gzip", "deflate"):
+            async for chunk in self.chunks:
+                yield chunk
+            return
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, whichever the header shows
+        try:
+            async for chunk in self.chunks:
+                while chunk:
+                    yield unpacker.decompress(chunk, _PIECE)
+                    chunk = unpacker.unconsumed_tail
+        except zlib.error:
+            raise Problem(502, "the upstream's reply cannot be unpacked", "upstream_error") from None
+        if not unpacker.eof:
+            raise Problem(502, "the upstream's reply ended too early", "upstream_error")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...nouns import Model, Sample
+    from ..middleware import Caller
     from ..schemas import CompletionRequest
     from ..settings import Settings
 
@@ -64,7 +65,7 @@ class LocalBackend:
         if seed is not None and not (_is_completion(seed) and 0 <= seed < 2**63):
             raise Problem(400, "seed must be a whole number from 0")
         samples = await asyncio.to_thread(
-            self.model(None, None).sample,
+            self.model(None).sample,
             question,
             n or 1,
             temperature=1.0 if temperature is None else max(0.01, float(temperature)),
@@ -76,9 +77,9 @@ class LocalBackend:
 
     def sampler(self, request: CompletionRequest) -> Model:
         """The model that draws further answers to the request."""
-        return self.model(None, None)
+        return self.model(None)
 
-    def model(self, name: str | None, key: str | None) -> Model:
+    def model(self, name: str | None, caller: Caller | None = None) -> Model:
         """The model that /v1/check asks."""
         if name is not None and name != self.name:
             raise Problem(404, f"this gateway has no upstream: the only model here is {self.name}")

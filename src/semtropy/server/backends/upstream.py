@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from ...nouns import Model, Sample
+    from ..middleware import Caller
     from ..schemas import CompletionRequest
     from ..settings import Settings
 
-__all__ = ["ConversationModel", "UpstreamBackend"]
+__all__ = ["ConversationModel", "RefusedParameters", "UpstreamBackend"]
 
 _HOP_BY_HOP = {
     "connection",
@@ -36,7 +38,7 @@ _HOP_BY_HOP = {
     "upgrade",
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
-_PASSED_ON = ("openai-organization", "openai-project", "openai-beta", "user-agent")
+_PASSED_ON = ("user-agent",)
 # Close idle connections before the upstream does (5 s is common): a request could meet a closing one.
 _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0)
 
@@ -61,9 +63,11 @@ class UpstreamBackend:
             timeout=settings.upstream_timeout,
             retry=Retry(times=3, base=0.2, longest=5.0),
             concurrency=settings.upstream_concurrency,
+            label="the upstream",  # its address is not for clients
+            max_reply=settings.max_reply,
         )
         # Optional parameters each model refused, so that later requests leave them out.
-        self._refused: dict[tuple[str, str], frozenset[str]] = {}
+        self._refused = RefusedParameters()
 
     def load(self) -> None:
         """Nothing to load: the upstream is asked when a client asks."""
@@ -75,13 +79,13 @@ class UpstreamBackend:
 
     async def open(self, request: CompletionRequest, headers: Mapping[str, str]) -> BackendReply:
         """Pass a request on; the reply's body is read as it comes."""
-        return await self.send("POST", request.path, request.key, headers, request.raw)
+        return await self.send("POST", request.path, request.caller, headers, request.raw)
 
     async def send(
         self,
         method: str,
         path: str,
-        key: str | None,
+        caller: Caller,
         headers: Mapping[str, str],
         content: bytes | None = None,
     ) -> BackendReply:
@@ -89,9 +93,9 @@ class UpstreamBackend:
         if self._transport is None:
             # The bare transport: redirects and cookies are not followed here, and the full client costs a millisecond.
             self._transport = httpx.AsyncHTTPTransport(limits=_POOL, proxy=_proxy_for(self.base_url))
-        sent = {name: headers[name] for name in _PASSED_ON if name in headers}
+        sent = caller.headers | {name: headers[name] for name in _PASSED_ON if name in headers}
         sent |= {"accept-encoding": "identity", "content-type": "application/json"}
-        key = self.settings.upstream_key or key
+        key = self.settings.upstream_key or caller.key
         if key:
             sent["authorization"] = f"Bearer {key}"
         timeout = httpx.Timeout(self.settings.upstream_timeout, connect=10.0).as_dict()
@@ -106,34 +110,60 @@ class UpstreamBackend:
             raise Problem(
                 502, f"the upstream cannot be reached ({type(error).__name__})", "upstream_error"
             ) from None
+        if 300 <= reply.status_code < 400:  # its Location would show the address, and clients would follow it
+            await reply.aclose()
+            raise Problem(502, "the upstream redirects: set upstream to where it leads", "upstream_error")
         passed = {name: value for name, value in reply.headers.items() if name not in _HOP_BY_HOP}
-        packed = "content-encoding" in reply.headers
-        return BackendReply(
-            reply.status_code, passed, reply.aiter_bytes() if packed else reply.aiter_raw(), reply.aclose
-        )
+        encoding = reply.headers.get("content-encoding", "").strip().lower() or None
+        return BackendReply(reply.status_code, passed, reply.aiter_raw(), reply.aclose, encoding)
 
     def sampler(self, request: CompletionRequest) -> Model:
         """A model that draws further answers to the request, with the client's key."""
         kind = Chat if request.kind == "chat" else Completions
         tokens = request.max_tokens or self.settings.sample_tokens
         return ConversationModel(
-            self._asker(kind, request.model, request.key, tokens), request.answer_fields, self._refused
+            self._asker(kind, request.model, request.caller, tokens), request.answer_fields, self._refused
         )
 
-    def model(self, name: str | None, key: str | None) -> Model:
+    def model(self, name: str | None, caller: Caller) -> Model:
         """The model that /v1/check asks."""
         name = name or self.settings.upstream_model
         if name is None:
             raise Problem(400, "model is missing: name one of the upstream's models")
-        return self._asker(Chat, name, key, self.settings.sample_tokens)
+        return self._asker(Chat, name, caller, self.settings.sample_tokens)
 
     def _asker(
-        self, kind: type[Chat | Completions], model: str, key: str | None, tokens: int
+        self, kind: type[Chat | Completions], model: str, caller: Caller, tokens: int
     ) -> Chat | Completions:
-        endpoint = self._endpoint.with_key(self.settings.upstream_key or key)
+        endpoint = self._endpoint.with_key(self.settings.upstream_key or caller.key, caller.headers)
         asker = kind(model, endpoint, max_tokens=tokens)
-        asker.refused = self._refused.get((model, kind.path), frozenset())
+        asker.refused = self._refused.get(model, kind.path)
         return asker
+
+
+class RefusedParameters:
+    """The optional parameters that each model refused, for the `size` models asked last.
+
+    Clients choose the names of models, so that their number must be bounded.
+    """
+
+    def __init__(self, size: int = 256) -> None:
+        self._size = size
+        self._found: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def get(self, model: str, path: str) -> frozenset[str]:
+        return self._found.get((model, path), frozenset())
+
+    def set(self, model: str, path: str, refused: frozenset[str]) -> None:
+        if not refused:  # what is not refused need not be remembered
+            return
+        self._found[model, path] = refused
+        self._found.move_to_end((model, path))
+        if len(self._found) > self._size:
+            self._found.popitem(last=False)
 
 
 class ConversationModel:
@@ -143,7 +173,7 @@ class ConversationModel:
         self,
         asker: Chat | Completions,
         fields: dict[str, Any],
-        refused: dict[tuple[str, str], frozenset[str]],
+        refused: RefusedParameters,
     ) -> None:
         self.name, self._asker, self._fields, self._refused = asker.name, asker, fields, refused
 
@@ -153,7 +183,7 @@ class ConversationModel:
         """Draw `n` answers."""
         read = chat_sample if isinstance(self._asker, Chat) else _whole_completion
         samples = await self._asker.ask(self._fields, n, temperature, rng, read)
-        self._refused[self._asker.model, self._asker.path] = self._asker.refused
+        self._refused.set(self._asker.model, self._asker.path, self._asker.refused)
         return samples
 
     def sample(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from ...errors import SemtropyError
 from ..errors import Problem, as_problem, error_body
-from ..middleware import bearer
+from ..middleware import caller_of, while_connected
 from ..policy import terms_to_json
 from ..schemas import CheckRequest  # noqa: TC001 (FastAPI reads the annotation)
 from ..service import gateway_of
@@ -33,13 +32,13 @@ async def check(body: CheckRequest, request: Request) -> Response:
     """Check a question: the verdict, or with `stream` a server-sent event per step and then the verdict."""
     gateway = gateway_of(request)
     refuse_long_prompt(body.prompt, gateway)
-    key = bearer(request.scope)
-    model = gateway.backend.model(body.model, key)
+    caller = caller_of(request.scope, gateway.settings)
+    model = gateway.backend.model(body.model, caller)
     pending = gateway.service.start(
         body.prompt,
         model,
         body,
-        identity=["check", model.name, key],
+        identity=["check", model.name, caller.identity],
         seed=body.seed,
         streamed=body.stream,
     )
@@ -49,7 +48,7 @@ async def check(body: CheckRequest, request: Request) -> Response:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         events = _events(gateway, pending, log_fields)
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
-    verdict = await gateway.service.verdict(pending)
+    verdict = await while_connected(request, gateway.service.verdict(pending))
     log_fields |= {"flagged": verdict.flagged, "samples": verdict.samples}
     return JSONResponse(verdict.to_dict() | {"source": pending.source})
 
@@ -68,7 +67,7 @@ async def _events(
             # The distribution behind a curve takes milliseconds, for which other requests should not wait.
             yield event(await asyncio.to_thread(step_to_json, step, pending.terms, sent=sent), "step")
             sent, last = len(step.samples), step
-    except SemtropyError as error:
+    except Exception as error:  # the reply has begun: whatever it is, the client gets it as an event
         gateway.service.count_failure(error)
         yield event(error_body(as_problem(error)), "error")
         return

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from ..backends.upstream import UpstreamBackend
-from ..errors import Problem
-from ..middleware import bearer
+from ..middleware import caller_of, while_connected
 from ..proxy import AnswerProxy
 from ..schemas import CheckOptions, read_completion_request
 from ..service import gateway_of
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMAS", "router"]
 
 router = APIRouter()
-T = TypeVar("T")
 
 _MESSAGE = {"type": "object", "properties": {"role": {"type": "string"}, "content": {"type": "string"}}}
 _SHARED = {
@@ -64,12 +61,13 @@ async def completions(request: Request) -> Response:
 @router.get("/v1/models")
 async def models(request: Request) -> Response:
     """The upstream's models, or the model in this process."""
-    backend = gateway_of(request).backend
+    gateway = gateway_of(request)
+    backend = gateway.backend
     if not isinstance(backend, UpstreamBackend):
         listed = {"id": backend.name, "object": "model", "created": 0, "owned_by": "semtropy"}
         return JSONResponse({"object": "list", "data": [listed]})
-    reply = await backend.send("GET", "/models", bearer(request.scope), request.headers)
-    return StreamingResponse(_closing(reply), reply.status, reply.headers)
+    reply = await backend.send("GET", "/models", caller_of(request.scope, gateway.settings), request.headers)
+    return StreamingResponse(_closing(reply), reply.status, reply.passed_headers)
 
 
 async def _complete(request: Request, kind: CompletionKind) -> Response:
@@ -77,7 +75,7 @@ async def _complete(request: Request, kind: CompletionKind) -> Response:
     asked = read_completion_request(
         kind,
         await request.body(),
-        key=bearer(request.scope),
+        caller=caller_of(request.scope, gateway.settings),
         header=request.headers.get("x-semtropy"),
         max_prompt=gateway.settings.max_prompt,
     )
@@ -87,18 +85,27 @@ async def _complete(request: Request, kind: CompletionKind) -> Response:
         gateway.policy.terms(asked.options)
     start = time.perf_counter()
     opening = gateway.backend.open(asked, request.headers)
-    reply = await (opening if asked.streaming else _while_connected(request, opening))
+    reply = await (opening if asked.streaming else while_connected(request, opening))
     gateway.metrics.seconds.labels("first_byte").observe(time.perf_counter() - start)
     reply.close = _timed_until(reply.close, gateway.metrics, start)
     request.scope[LOG_FIELDS] |= {"mode": mode, "stream": asked.streaming}
-    if reply.status != 200 or mode == "off":
-        return StreamingResponse(_closing(reply), reply.status, reply.headers)
+    if reply.status != 200 or mode == "off" or not reply.readable:
+        return StreamingResponse(_closing(reply), reply.status, reply.passed_headers)
     proxy = AnswerProxy(gateway, asked, reply, log_fields=request.scope[LOG_FIELDS])
     streamed = "text/event-stream" in reply.headers.get("content-type", "")
     if streamed and mode != "block":
         return StreamingResponse(proxy.stream(), 200, reply.headers)
-    body, headers = await _while_connected(request, proxy.held_stream() if streamed else proxy.whole())
-    return Response(body, 200, {**reply.headers, **headers})
+    passed = await while_connected(request, proxy.held_stream() if streamed else proxy.whole())
+    headers = {**reply.headers, **passed.headers}
+    if passed.rest is None:
+        return Response(passed.body, 200, headers)
+    return StreamingResponse(_followed(passed.body, passed.rest), 200, headers)
+
+
+async def _followed(body: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield body
+    async for chunk in rest:
+        yield chunk
 
 
 def _timed_until(
@@ -119,26 +126,6 @@ async def _closing(reply: BackendReply) -> AsyncIterator[bytes]:
             yield chunk
     finally:
         await reply.close()
-
-
-async def _while_connected(request: Request, work: Awaitable[T]) -> T:
-    """The result of `work`, which is cancelled when the client disconnects first."""
-    task = asyncio.ensure_future(work)
-    watching = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise Problem(499, "the client went away")
-        return task.result()
-    finally:
-        watching.cancel()
-        if not task.done():
-            task.cancel()
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 # Schemas that the descriptions above refer to.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from ...check import VARIANCE
 from ...conclusion import conclude
 from ..backends.upstream import UpstreamBackend
 from ..errors import Problem
+from ..middleware import while_connected
 from ..policy import terms_to_json
 from ..schemas import ReplayRequest  # noqa: TC001 (FastAPI reads the annotation)
 from ..service import gateway_of
 from ..steps import replay as replay_steps
 from ..steps import step_to_json
-from ..uploads import evaluate_upload
+from ..uploads import evaluate_upload, receive_upload
 from .check import refuse_long_prompt, verdict_to_json
 
 __all__ = ["PAGE", "router"]
@@ -102,7 +104,10 @@ async def study(request: Request) -> Response:
     gateway = gateway_of(request)
     if gateway.settings.max_upload == 0:
         raise Problem(404, "uploads are turned off here")
-    if gateway.uploading.locked():
+    if gateway.uploading.locked():  # also while it is still being received: half-sent uploads must not add up
         raise Problem(429, "another recording is being evaluated: try again in a moment", "rate_limit_error")
     async with gateway.uploading:
-        return JSONResponse(await evaluate_upload(await request.body()))
+        with tempfile.TemporaryDirectory(prefix="semtropy-") as folder:
+            recording = await receive_upload(request, Path(folder), gateway.settings)
+            work = evaluate_upload(recording, gateway.settings.upload_memory)
+            return JSONResponse(await while_connected(request, work))

@@ -1,0 +1,141 @@
+"""uvicorn's HTTP protocol with limits: head size, time to send a head, time to read a reply, open connections.
+
+uvicorn itself bounds none of these: a head of any size, sent a byte at a time, is kept in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+try:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as _Base
+
+    _HTTPTOOLS = True
+except ImportError:  # httptools is optional: h11 is slower, and always there
+    from uvicorn.protocols.http.h11_impl import H11Protocol as _Base  # type: ignore[assignment]
+
+    _HTTPTOOLS = False
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["ConnectionLimits", "LimitedProtocol", "ServerConfig"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Limits of each connection, and on their number."""
+
+    head_bytes: int = 64_000
+    seconds: float = 60.0
+    connections: int = 1000
+
+    @classmethod
+    def of(cls, settings: Settings) -> ConnectionLimits:
+        return cls(settings.max_header, settings.client_timeout, settings.max_connections)
+
+
+class ServerConfig(uvicorn.Config):
+    """uvicorn's configuration with `limits` for `LimitedProtocol`."""
+
+    def __init__(self, *arguments: Any, limits: ConnectionLimits, **options: Any) -> None:
+        fixed = {"http": LimitedProtocol, "ws": "none", "h11_max_incomplete_event_size": limits.head_bytes}
+        super().__init__(*arguments, **(options | fixed))
+        self.limits = limits
+
+
+class LimitedProtocol(_Base):
+    """One connection. `_head` counts the bytes of a request head that is not complete yet."""
+
+    def __init__(self, config: ServerConfig, *arguments: Any, **options: Any) -> None:
+        super().__init__(config, *arguments, **options)
+        self._limits, self._head = config.limits, 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.connections:
+            self._refuse(b"503 Service Unavailable", b"too many connections")
+        else:
+            self._timer = self.loop.call_later(self._limits.seconds, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        if self._writing is not None:
+            self._writing.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if not self._reading_head():
+            self._head = 0
+            self._stop_timer()
+            return
+        self._head += len(data)
+        if self._head > self._limits.head_bytes:
+            self._refuse(b"431 Request Header Fields Too Large", b"the request head is too large")
+        elif self._timer is None and not self.transport.is_closing():
+            self._timer = self.loop.call_later(self._limits.seconds, self._too_slow)
+
+    if _HTTPTOOLS:
+        _in_head = True
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self._in_head = True
+
+        def on_headers_complete(self) -> None:
+            self._in_head = False
+            super().on_headers_complete()
+
+        def _reading_head(self) -> bool:
+            # Between requests nothing but a head may come, also where the parser drops it (blank lines, a late body).
+            return self._in_head or self.cycle is None or self.cycle.response_complete
+
+    else:
+
+        def _reading_head(self) -> bool:
+            import h11
+
+            return self.conn.their_state is h11.IDLE  # type: ignore[attr-defined]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._writing is None:
+            self._writing = self.loop.call_later(self._limits.seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if self._head:
+            self._refuse(b"408 Request Timeout", b"the request did not arrive in time")
+        else:
+            self.transport.abort()
+
+    def _refuse(self, status: bytes, message: bytes) -> None:
+        """Answer outside any request and close; nothing more is read."""
+        self._stop_timer()
+        if self.transport.is_closing():
+            return
+        self.transport.write(
+            b"HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s"
+            % (status, len(message), message)
+        )
+        self.transport.close()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
