@@ -327,7 +327,7 @@ def test_a_reader_beside_a_packing_writer_sees_every_row_once(
         store.commit([row(0)])
         store.commit([row(1)])
 
-        def pack_first(part: Part) -> bytes:
+        def pack_first(part: Part, *_: object) -> bytes:
             monkeypatch.setattr(Part, "read", read)
             store.commit([row(2)])  # the third: all are packed, the loose parts removed
             return read(part)

@@ -12,6 +12,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..errors import RecordingError
+
 __all__ = ["ANSWER", "ROW", "SAMPLE", "Layout", "pack", "unpack"]
 
 
@@ -111,9 +113,13 @@ def unpack(columns: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     extra = columns["extra"]
     if extra is None:
         return {key: columns[key] for key in _order(columns, layout, {})}
-    found = json.loads(extra)
-    rest, order = found if isinstance(found, list) else (found, None)
-    return {key: rest[key] if key in rest else columns[key] for key in order or _order(columns, layout, rest)}
+    try:
+        found = json.loads(extra)
+        rest, order = found if isinstance(found, list) else (found, None)
+        keys = order or _order(columns, layout, rest)
+        return {key: rest[key] if key in rest else columns[key] for key in keys}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise RecordingError("is not what semtropy writes there", field="extra") from None
 
 
 def _order(columns: Mapping[str, Any], layout: Layout, rest: Mapping[str, Any]) -> list[str]:

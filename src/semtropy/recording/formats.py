@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import RecordingError
 from .jsonlines import read_lines, write_lines
+from .limits import Limits
 from .parts import read_store
 from .schema import Header, Recording, Row
 
@@ -27,19 +28,27 @@ PARQUET_MAGIC = b"PAR1"
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A recording being read: its header, and an iterator over its rows (which can be used once)."""
+    """A recording being read.
+
+    header  its first line
+    rows    an iterator over its rows, which can be used once
+    """
 
     header: Header
     rows: Iterator[Row]
 
 
-def open_recording(path: str | os.PathLike[str], *, allow_empty: bool = False) -> Stream:
-    """The header of the recording at `path` and an iterator over its rows, in the order of the file.
+def open_recording(
+    path: str | os.PathLike[str], *, allow_empty: bool = False, limits: Limits | None = None
+) -> Stream:
+    """The header of a recording and an iterator over its rows, in the order of the file.
 
-    `path` is a file or the folder of a store. A recording without questions is an error unless `allow_empty`.
+    path         a file, or the folder of a store
+    allow_empty  whether a recording without questions is allowed
+    limits       what the file may unpack to; by default `Limits()`, or none with SEMTROPY_LIMITS=off
     """
     place = Path(path)
-    parts = _reader(place)
+    parts = _reader(place, limits or Limits.default())
     header = next(parts)
     assert isinstance(header, Header)
     rows = (part for part in parts if isinstance(part, Row))
@@ -47,13 +56,23 @@ def open_recording(path: str | os.PathLike[str], *, allow_empty: bool = False) -
 
 
 def read_rows(path: str | os.PathLike[str]) -> Iterator[Row]:
-    """The rows of the recording at `path`, one at a time."""
+    """Yield the rows of a recording one at a time.
+
+    path  a file, or the folder of a store
+    """
     return open_recording(path).rows
 
 
-def read_recording(path: str | os.PathLike[str], *, allow_empty: bool = False) -> Recording:
-    """The whole recording at `path`."""
-    stream = open_recording(path, allow_empty=allow_empty)
+def read_recording(
+    path: str | os.PathLike[str], *, allow_empty: bool = False, limits: Limits | None = None
+) -> Recording:
+    """A whole recording, in memory.
+
+    path         a file, or the folder of a store
+    allow_empty  whether a recording without questions is allowed
+    limits       what the file may unpack to; by default `Limits()`, or none with SEMTROPY_LIMITS=off
+    """
+    stream = open_recording(path, allow_empty=allow_empty, limits=limits)
     with _collector_paused():
         return Recording(stream.header, tuple(stream.rows))
 
@@ -63,7 +82,9 @@ def write_recording(
 ) -> int:
     """Write a recording in the format given by its name (.jsonl, .jsonl.gz, .parquet); return the number of rows.
 
-    The file appears under its name only once it is complete.
+    path    the file to write; it appears under its name only once it is complete
+    header  the first line: a `Header`, or a mapping with its keys
+    rows    the questions: `Row`s, or mappings with their keys
     """
     name = Path(path).name
     if name.endswith(".parquet"):
@@ -88,18 +109,18 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _reader(path: Path) -> Iterator[Header | Row]:
+def _reader(path: Path, limits: Limits) -> Iterator[Header | Row]:
     if path.is_dir():
-        return read_store(path)
+        return read_store(path, limits)
     try:
         with path.open("rb") as stream:
             magic = stream.read(4)
     except OSError as error:
         raise RecordingError(f"cannot be read: {error.strerror or error}", path=str(path)) from None
     if magic == PARQUET_MAGIC:
-        parts: Iterator[Header | Row] = import_module(".parquet", __package__).read_parquet(path)
+        parts: Iterator[Header | Row] = import_module(".parquet", __package__).read_parquet(path, limits)
         return parts
-    return read_lines(path)
+    return read_lines(path, limits)
 
 
 def _not_empty(rows: Iterator[Row], path: str) -> Iterator[Row]:

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NoReturn
 
 from ..errors import RecordingError
+from .limits import LIFT, Limits
 from .schema import Header, Row
-from .validate import find_unwritable
+from .validate import find_unwritable, shown
 
-__all__ = ["Writer", "named_header", "parse_line", "read_lines", "write_lines"]
+__all__ = ["Writer", "cannot_write", "named_header", "parse_line", "read_lines", "write_lines"]
 
 GZIP_MAGIC = b"\x1f\x8b"
+LINE_COST = 32  # added to the length of each line, so that a billion empty ones meet the limit too
 
 
-def read_lines(path: Path) -> Iterator[Header | Row]:
+def read_lines(path: Path, limits: Limits | None = None) -> Iterator[Header | Row]:
     """Yield the header, then the rows in the order of the file; memory holds one row and the ids so far."""
     name = str(path)
     header: Header | None = None
     lines_of_ids: dict[str, int] = {}
-    for line, text in _numbered(path):
+    for line, text in _numbered(path, limits or Limits.default()):
         fields = parse_line(text, name, line)
         if header is None:
             header = named_header(fields, name, line)
@@ -35,7 +39,7 @@ def read_lines(path: Path) -> Iterator[Header | Row]:
         row = Row(fields, header=header, path=name, line=line)
         first = lines_of_ids.setdefault(row.id, line)
         if first != line:
-            row.fail(f"{row.id!r} is already the id of line {first}: ids must be unique", "id")
+            row.fail(f"{shown(row.id)} is already the id of line {first}: ids must be unique", "id")
         yield row
     if header is None:
         raise RecordingError(
@@ -51,18 +55,30 @@ def named_header(fields: dict[str, Any], name: str, line: int | None = None) -> 
         raise RecordingError(error.message, path=name, line=line, field=error.field) from None
 
 
-def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+def _numbered(path: Path, limits: Limits) -> Iterator[tuple[int, bytes]]:
     """Yield the number and the bytes of every line that is not blank."""
-    line = 0
+    line = unpacked = 0
     try:
+        allowed = sys.maxsize
         with ExitStack() as stack:
             # Bytes, because only b"\\n" ends a line of JSON: text mode would also split at other separators.
             stream: IO[bytes] | gzip.GzipFile = stack.enter_context(path.open("rb"))
             if stream.read(2) == GZIP_MAGIC:
                 stream = stack.enter_context(gzip.open(path, "rb"))
+                allowed = limits.unpacked_bytes(path.stat().st_size)
             else:
                 stream.seek(0)
-            for line, text in enumerate(stream, start=1):
+            longest = min(limits.line + 1, sys.maxsize)
+            for line, text in enumerate(iter(lambda: stream.readline(longest), b""), start=1):
+                unpacked += len(text) + LINE_COST
+                if len(text) > limits.line:
+                    raise RecordingError(
+                        f"the line is longer than {limits.line:,} bytes: {LIFT}", path=str(path), line=line
+                    )
+                if unpacked > allowed:
+                    raise RecordingError(
+                        f"the file unpacks to more than {allowed:,} bytes: {LIFT}", path=str(path), line=line
+                    )
                 if not text.isspace():
                     yield line, text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -117,7 +133,10 @@ def parse_line(text: bytes, name: str, line: int) -> dict[str, Any]:
 
 
 class Writer:
-    """Writes a recording row by row; the file appears under its name only once it is complete.
+    """Writes a recording row by row; a context manager.
+
+    path    the file to write (.jsonl or .jsonl.gz); it appears under its name only once it is complete
+    header  the first line: a `Header`, or a mapping with its keys
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "run.jsonl.gz")
@@ -141,11 +160,15 @@ class Writer:
         except OSError as error:
             self._cannot(error)
         self._stream: IO[bytes] | gzip.GzipFile = plain
-        if self.path.suffix == ".gz":
-            # No name and no time in the gzip header: the same recording gives the same bytes.
-            packed = gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0, compresslevel=6)
-            self._stream = self._stack.enter_context(packed)
-        self._put(self.header, 1)
+        try:
+            if self.path.suffix == ".gz":
+                # No name and no time in the gzip header: the same recording gives the same bytes.
+                packed = gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0, compresslevel=6)
+                self._stream = self._stack.enter_context(packed)
+            self._put(self.header, 1)
+        except BaseException:  # `with` calls `__exit__` only after this method has returned
+            self._discard()
+            raise
         return self
 
     def write(self, row: Row | Mapping[str, Any]) -> None:
@@ -156,7 +179,9 @@ class Writer:
         )
         if checked.id in self._ids:
             raise RecordingError(
-                f"{checked.id!r} was already written: ids must be unique", path=str(self.path), field="id"
+                f"{shown(checked.id)} was already written: ids must be unique",
+                path=str(self.path),
+                field="id",
             )
         self._ids.add(checked.id)
         self._put(checked, line)
@@ -167,7 +192,7 @@ class Writer:
         try:
             # Escaped to ASCII, so that a lone surrogate in an answer is preserved.
             text = json.dumps(held if isinstance(held, dict) else dict(held), allow_nan=False)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             field, reason = find_unwritable(held) or ("", "cannot be written as JSON")
             raise RecordingError(reason, path=str(self.path), line=line, field=field) from None
         try:
@@ -185,10 +210,25 @@ class Writer:
         except OSError as failure:
             self._cannot(failure)
         finally:
-            self._partial.unlink(missing_ok=True)
+            self._discard()
+
+    def _discard(self) -> None:
+        with suppress(OSError):
+            self._stack.close()
+        with suppress(OSError):
+            self._partial.unlink()
 
     def _cannot(self, error: OSError) -> NoReturn:
-        raise RecordingError(f"cannot be written: {error.strerror or error}", path=str(self.path)) from None
+        raise RecordingError(cannot_write(error), path=str(self.path)) from None
+
+
+def cannot_write(error: OSError) -> str:
+    """What an error of the operating system means for somebody writing a recording."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "cannot be written: the disk is full. Free some space, or choose another place"
+    if error.errno in (errno.EISDIR, errno.ENOTEMPTY):
+        return "cannot be written: it is a folder. Choose another name"
+    return f"cannot be written: {error.strerror or error}"
 
 
 def write_lines(

@@ -29,13 +29,13 @@ class Limits:
     values    numbers and texts in a Parquet file; also allowed: `ratio` times its size on disk
 
     >>> Limits().unpacked_bytes(10_000) // MEGABYTE, Limits().unpacked_bytes(10_000_000_000) // MEGABYTE
-    (128, 610351)
+    (64, 305175)
     """
 
-    line: int = 32 * MEGABYTE
-    unpacked: int = 128 * MEGABYTE
-    ratio: int = 64
-    values: int = 8_000_000
+    line: int = 16 * MEGABYTE
+    unpacked: int = 64 * MEGABYTE
+    ratio: int = 32
+    values: int = 4_000_000
 
     @classmethod
     def off(cls) -> Limits:
@@ -52,11 +52,7 @@ class Limits:
 
     def unpacked_bytes(self, size: int) -> int:
         """The bytes that a file of `size` bytes may unpack to."""
-        return max(self.unpacked, self.ratio * size)
-
-    def pickle_bytes(self, size: int) -> int:
-        """The memory that the objects of a pickle of `size` bytes may take."""
-        return max(self.unpacked, self.ratio // 2 * size)
+        return min(max(self.unpacked, self.ratio * size), sys.maxsize)
 
     def parquet_values(self, size: int) -> int:
         """The values that a Parquet file of `size` bytes may hold."""

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MissingExtra, RecordingError
 from .columns import ANSWER, ROW, SAMPLE, Layout, pack, unpack
+from .jsonlines import cannot_write
+from .limits import LIFT, Limits
 from .schema import Header, Row
-from .validate import find_unwritable
+from .validate import find_unwritable, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +30,11 @@ _Part = TypeVar("_Part", Header, Row)
 
 METADATA = b"semtropy_recording"
 ROWS_PER_GROUP = 256  # held in memory at a time
+VALUES_PER_BATCH = 2_000_000
+TEXTS = [
+    *("id", "question", "context", "references.list.element", "extra", "answer.text", "answer.extra"),
+    *(f"samples.list.element.{name}" for name in ("text", "extra", "token_texts.list.element")),
+]
 
 
 def _arrow() -> Any:
@@ -83,9 +91,10 @@ def write_parquet(
                 written += len(group)
         partial.replace(target)
     except OSError as error:
-        raise RecordingError(f"cannot be written: {error.strerror or error}", path=str(path)) from None
+        raise RecordingError(cannot_write(error), path=str(path)) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
     return written
 
 
@@ -95,7 +104,7 @@ def _checked(rows: Iterable[Row | Mapping[str, Any]], header: Header, path: Path
         checked = row if isinstance(row, Row) else Row(row, header=header, path=f"{path}, row {place}")
         if checked.id in ids:
             raise RecordingError(
-                f"{checked.id!r} was already written: ids must be unique", path=str(path), field="id"
+                f"{shown(checked.id)} was already written: ids must be unique", path=str(path), field="id"
             )
         ids.add(checked.id)
         yield dict(_writable(checked, path, place))
@@ -148,7 +157,7 @@ def _shown(columns: dict[str, Any], held: Mapping[str, Any], *names: str) -> dic
     return columns
 
 
-def read_parquet(path: Path) -> Iterator[Header | Row]:
+def read_parquet(path: Path, limits: Limits | None = None) -> Iterator[Header | Row]:
     """Yield the header, then the rows; memory holds one group of rows."""
     pa = _arrow()
     name = str(path)
@@ -156,20 +165,54 @@ def read_parquet(path: Path) -> Iterator[Header | Row]:
         with pa.parquet.ParquetFile(path) as file:
             header = _header(file.schema_arrow, name)
             _compare(file.schema_arrow, _schema(pa, header), name)
-            yield header
-            place = 0
+            rows_per_batch = _check_size(file.metadata, path, limits or Limits.default())
+        yield header
+        # Texts are read as dictionaries: a text that is stored once and used a million times stays one object.
+        with pa.parquet.ParquetFile(path, read_dictionary=TEXTS) as file:
             ids: dict[str, int] = {}
-            for batch in file.iter_batches(batch_size=ROWS_PER_GROUP):
-                for fields in _rows(batch):
-                    place += 1
-                    row = Row(fields, header=header, path=f"{name}, row {place}")
-                    if ids.setdefault(row.id, place) != place:
-                        row.fail(
-                            f"{row.id!r} is already the id of row {ids[row.id]}: ids must be unique", "id"
-                        )
-                    yield row
-    except (pa.ArrowInvalid, pa.ArrowException, OSError) as error:
-        raise RecordingError(f"cannot be read as Parquet ({error})", path=name) from None
+            for place, fields in enumerate(_all_rows(file, rows_per_batch, name), start=1):
+                row = Row(fields, header=header, path=f"{name}, row {place}")
+                if ids.setdefault(row.id, place) != place:
+                    row.fail(
+                        f"{shown(row.id)} is already the id of row {ids[row.id]}: ids must be unique", "id"
+                    )
+                yield row
+    except RecordingError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise RecordingError(f"cannot be read as Parquet ({reason})", path=name) from None
+
+
+def _check_size(metadata: Any, path: Path, limits: Limits) -> int:
+    """Refuse a file that unpacks to too much; return the number of rows to read at a time.
+
+    A column of a million equal values takes a few bytes in the file.
+    """
+    size, groups = path.stat().st_size, range(metadata.num_row_groups)
+    columns = [metadata.row_group(g).column(c) for g in groups for c in range(metadata.num_columns)]
+    values = sum(column.num_values for column in columns)
+    unpacked = sum(column.total_uncompressed_size for column in columns)
+    if values > limits.parquet_values(size):
+        most = f"{limits.parquet_values(size):,}"
+        raise RecordingError(f"holds {values:,} values, more than {most}: {LIFT}", path=str(path))
+    if unpacked > limits.unpacked_bytes(size):
+        most = f"{limits.unpacked_bytes(size):,} bytes"
+        raise RecordingError(f"unpacks to {unpacked:,} bytes, more than {most}: {LIFT}", path=str(path))
+    rows = int(VALUES_PER_BATCH * metadata.num_rows // max(1, values))
+    return max(1, min(ROWS_PER_GROUP, rows))
+
+
+def _all_rows(file: Any, rows_per_batch: int, name: str) -> Iterator[dict[str, Any]]:
+    place = 0
+    for batch in file.iter_batches(batch_size=rows_per_batch, columns=[*ROW, "extra"]):
+        try:
+            for fields in _rows(batch):
+                place += 1
+                yield fields
+        except RecordingError as error:
+            where = f"{name}, after row {place}"
+            raise RecordingError(error.message, path=where, field=error.field) from None
 
 
 def _header(schema: pa.Schema, name: str) -> Header:
@@ -182,7 +225,7 @@ def _header(schema: pa.Schema, name: str) -> Header:
         return Header(json.loads(held))
     except RecordingError as error:
         raise RecordingError(error.message, path=name, field=error.field) from None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise RecordingError("the header in its metadata is not JSON", path=name) from None
 
 
@@ -198,22 +241,44 @@ def _compare(found: pa.Schema, expected: pa.Schema, name: str) -> None:
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     lists = batch.column("samples")
-    samples = list(_objects(lists.flatten(), SAMPLE))
+    samples = _objects(lists.flatten(), SAMPLE)
     sizes = lists.value_lengths().to_pylist()
-    plain = {name: batch.column(name).to_pylist() for name in (*ROW, "extra") if name != "samples"}
-    start = 0
+    plain = {name: _values(batch.column(name)) for name in (*ROW, "extra") if name != "samples"}
     for place, size in enumerate(sizes):
         columns = {name: values[place] for name, values in plain.items()}
         if columns["answer"] is not None:
             columns["answer"] = unpack(columns["answer"], ANSWER)
-        columns["samples"] = samples[start : start + size]
-        start += size
+        columns["samples"] = None if size is None else list(islice(samples, size))
         yield unpack(columns, ROW)
+
+
+def _values(array: Any) -> list[Any]:
+    """The values of a column as Python objects; equal texts are one object."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        places = array.indices.to_pylist()
+        used = sorted({place for place in places if place is not None})
+        texts = dict(zip(used, array.dictionary.take(pa.array(used, pa.int32())).to_pylist(), strict=True))
+        return [texts.get(place) for place in places]
+    if pa.types.is_list(array.type):
+        inner = iter(_values(array.flatten()))
+        return [
+            None if size is None else list(islice(inner, size)) for size in array.value_lengths().to_pylist()
+        ]
+    if pa.types.is_struct(array.type):
+        names = [field.name for field in array.type]
+        columns = [_values(array.field(place)) for place in range(len(names))]
+        objects = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+        known = array.is_valid().to_pylist()
+        return [held if valid else None for held, valid in zip(objects, known, strict=True)]
+    values: list[Any] = array.to_pylist()
+    return values
 
 
 def _objects(structs: pa.StructArray, layout: Layout) -> Iterator[dict[str, Any]]:
     """Yield the structs as dicts; converting column by column is far faster than struct by struct."""
-    fields = {field.name: structs.field(place).to_pylist() for place, field in enumerate(structs.type)}
+    fields = {field.name: _values(structs.field(place)) for place, field in enumerate(structs.type)}
     texts = fields.pop("token_texts")
     fields["tokens"] = [
         ids if text is None else text for ids, text in zip(fields["tokens"], texts, strict=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import io
 import json
 import math
 import re
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
 from .jsonlines import named_header, parse_line
+from .limits import LIFT, Limits
 from .schema import Header, Row
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 SURVEYS = 10  # attempts to list the parts while a writer is packing them
 _PART = re.compile(r"(part|pack)-(\d{8})(?:-(\d{8}))?-([0-9a-f]{8})\.jsonl(\.gz)?")
-_INDEX = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","index":(\d+),')
+_INDEX = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","index":(\d{1,18}),')
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -67,13 +69,21 @@ class Part:
         """Whether this is a pack: many commits in one compressed file that is never removed."""
         return self.path.suffix == ".gz"
 
-    def read(self) -> bytes:
+    def read(self, limits: Limits | None = None) -> bytes:
         """The rows as bytes, verified against the checksum."""
-        raw = self.path.read_bytes()
         try:
-            data = gzip.decompress(raw) if self.packed else raw
+            raw = self.path.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise RecordingError(f"cannot be read: {error.strerror}", path=str(self.path)) from None
+        allowed = (limits or Limits.default()).unpacked_bytes(len(raw))
+        try:
+            data = _unzip(raw, allowed) if self.packed else raw
         except (OSError, EOFError, zlib.error) as error:
             raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
+        if len(data) > max(allowed, len(raw)):
+            raise RecordingError(f"unpacks to more than {allowed:,} bytes: {LIFT}", path=str(self.path))
         if checksum(data) != self.checksum:
             raise RecordingError(
                 f"the file has changed since it was written (checksum {checksum(data)}, not {self.checksum})",
@@ -81,9 +91,19 @@ class Part:
             )
         return data
 
-    def lines(self) -> list[bytes]:
+    def lines(self, limits: Limits | None = None) -> list[bytes]:
         """The rows as lines of JSON without their newlines."""
-        return self.read().split(b"\n")[:-1]
+        return self.read(limits).split(b"\n")[:-1]
+
+
+def _unzip(raw: bytes, allowed: int) -> bytes:
+    """The unpacked bytes, or somewhat more than `allowed` of them."""
+    chunks, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+        while size <= allowed and (chunk := file.read(1 << 20)):
+            chunks.append(chunk)
+            size += len(chunk)
+    return b"".join(chunks)
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
@@ -100,7 +120,9 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise StoreError(
             f"{folder} has no {MANIFEST}: it is not a folder written by `semtropy generate`"
         ) from error
-    except ValueError as error:
+    except OSError as error:
+        raise RecordingError(f"cannot be read: {error.strerror or error}", path=str(path)) from None
+    except (ValueError, RecursionError) as error:
         raise RecordingError(f"not JSON ({error})", path=str(path)) from error
     if not isinstance(manifest, dict) or manifest.get("semtropy_store") != FORMAT:
         raise RecordingError(f"expected semtropy_store {FORMAT}", path=str(path), field="semtropy_store")
@@ -130,10 +152,12 @@ def row_lines(folder: str | os.PathLike[str]) -> Iterator[bytes]:
     return (line for _, _, line in _ordered(folder))
 
 
-def _ordered(folder: str | os.PathLike[str]) -> Iterator[tuple[Part, int, bytes]]:
+def _ordered(
+    folder: str | os.PathLike[str], limits: Limits | None = None
+) -> Iterator[tuple[Part, int, bytes]]:
     """Yield part, line number and line of every row, sorted by `index`; rows without one follow in commit order."""
-    parts, loose, places = _survey(folder)
-    packed = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines())
+    parts, loose, places = _survey(folder, limits)
+    packed = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines(limits))
     for _, number, at in places:
         lines = loose[number] if number in loose else packed(number)
         yield parts[number], at + 1, lines[at]
@@ -142,13 +166,13 @@ def _ordered(folder: str | os.PathLike[str]) -> Iterator[tuple[Part, int, bytes]
 Survey = tuple[list[Part], dict[int, list[bytes]], list[tuple[float, int, int]]]
 
 
-def _survey(folder: str | os.PathLike[str]) -> Survey:
+def _survey(folder: str | os.PathLike[str], limits: Limits | None) -> Survey:
     """The parts, the lines of those a writer may still pack and remove, and the sorted position of every row."""
     for _ in range(SURVEYS):
         parts, loose, places = store_parts(folder), {}, []
         try:
             for number, part in enumerate(parts):
-                lines = part.lines()
+                lines = part.lines(limits)
                 places += [(_index(line), number, at) for at, line in enumerate(lines)]
                 if not part.packed:
                     loose[number] = lines
@@ -163,11 +187,11 @@ def _index(line: bytes) -> float:
     return int(found[1]) if found else math.inf
 
 
-def read_store(folder: str | os.PathLike[str]) -> Iterator[Header | Row]:
+def read_store(folder: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Header | Row]:
     """Yield the header, then the rows; a run may still be writing."""
     header = Header(read_manifest(folder)["header"])
     yield header
-    for part, number, line in _ordered(folder):
+    for part, number, line in _ordered(folder, limits):
         yield parse_row(line, header, part, number)
 
 
@@ -181,7 +205,7 @@ def row_id(line: bytes, path: str | os.PathLike[str]) -> str:
     """The id of the row on a line read from `path`."""
     try:
         return str(json.loads(line)["id"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordingError(f"not a row ({error})", path=str(path)) from error
 
 

@@ -45,6 +45,8 @@ class _Object(Mapping[str, Any]):
 class Header(_Object):
     """The first line of a recording: what model answered which questions, and how.
 
+    fields  the JSON object
+
     >>> header = Header.make(model="llama", dataset="svamp", temperature=1.0, eos_included=False)
     >>> header.logprobs_usable
     False
@@ -111,9 +113,15 @@ class Header(_Object):
 class Answer:
     """The answer being judged (the most likely or a low-temperature one) and its grade.
 
-    `logprob` and `token_logprobs` are at the temperature the answer was drawn at, `sampling_logprob` and
-    `token_entropies` at that of the samples. `meaning` is its label among those of the samples. `correct` is None
-    where it was not graded.
+    text              the answer
+    logprob           log-probability of its sequence at the temperature it was drawn at
+    token_logprobs    log-probability of each of its tokens, at the same temperature
+    correct           its grade; None where it was not graded
+    sampling_logprob  log-probability of its sequence at the temperature of the samples
+    token_entropies   entropy of each token's distribution, at the temperature of the samples
+    tokens            its token ids or texts
+    meaning           its label among the meanings of the samples
+    complete          False if a length limit cut it off
     """
 
     text: str
@@ -133,6 +141,11 @@ class Row(_Object):
 
     A mapping with the keys of the JSON object (`row["samples"]`), with typed attributes (`row.samples`). The header
     of the recording decides whether its log-probabilities can be used.
+
+    fields  the JSON object
+    header  the header of the recording
+    path    the file it was read from, for errors
+    line    the line it was read from, for errors
 
     >>> row = Row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4", "logprob": -0.1, "meaning": 0}]})
     >>> row.samples[0].logprob, row.partition.counts, row.evidence().distinct
@@ -179,11 +192,10 @@ class Row(_Object):
         held = self.fields.get("answer")
         if held is None:
             return None
-        scores = held.get("token_logprobs")
         return Answer(
             text=held["text"],
             logprob=_logprob(held),
-            token_logprobs=None if scores is None else tuple(scores),
+            token_logprobs=_token_logprobs(held),
             correct=held.get("correct"),
             sampling_logprob=_sampling_logprob(held),
             token_entropies=_tuple(held.get("token_entropies")),
@@ -203,7 +215,9 @@ class Row(_Object):
             Counter(sample.text for sample in samples).most_common(1)[0][0] if answer is None else answer.text
         )
         known = [each for each in samples if each.text == text and each.logprob is not None and each.complete]
-        likeliest = max(known, key=lambda each: each.logprob or -math.inf, default=None)
+        likeliest = max(
+            known, key=lambda each: -math.inf if each.logprob is None else each.logprob, default=None
+        )
         if answer is None:
             answer = Answer(text)
         logprob, tokens = answer.sampling_logprob, answer.tokens
@@ -310,17 +324,25 @@ class Row(_Object):
 
 
 def _logprob(held: Mapping[str, Any]) -> float | None:
+    """The log-probability of a sequence; rounding may have left it a little above 0."""
     logprob = held.get("logprob")
     if logprob is None and "logprob" not in held and held.get("token_logprobs"):
-        return math.fsum(held["token_logprobs"])
-    return logprob
+        logprob = math.fsum(held["token_logprobs"])
+    return None if logprob is None else min(0.0, logprob)
+
+
+def _token_logprobs(held: Mapping[str, Any]) -> tuple[float, ...] | None:
+    values = held.get("token_logprobs")
+    if values is None:
+        return None
+    return tuple(values) if max(values, default=0.0) <= 0 else tuple(min(0.0, value) for value in values)
 
 
 def _sampling_logprob(held: Mapping[str, Any]) -> float | None:
     logprob = held.get("sampling_logprob")
     if logprob is None and held.get("sampling_token_logprobs"):
-        return math.fsum(held["sampling_token_logprobs"])
-    return logprob
+        logprob = math.fsum(held["sampling_token_logprobs"])
+    return None if logprob is None else min(0.0, logprob)
 
 
 def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
@@ -329,12 +351,12 @@ def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 def _sample(held: Mapping[str, Any], logprobs_usable: bool) -> Sample:
     get = held.get
-    tokens, scores = get("tokens"), get("token_logprobs")
+    tokens = get("tokens")
     return Sample(
         held["text"],
         _logprob(held) if logprobs_usable else None,
         None if tokens is None else tuple(tokens),
-        None if scores is None else tuple(scores),
+        _token_logprobs(held),
         get("complete") is not False,
     )
 

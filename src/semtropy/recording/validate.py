@@ -7,16 +7,18 @@ the right type costs one comparison.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from ..errors import RecordingError
 from ..nouns import LOGPROB_SLACK
 
-__all__ = ["VERSION", "check_header", "check_row", "find_unwritable"]
+__all__ = ["VERSION", "check_header", "check_row", "find_unwritable", "shown"]
 
 VERSION = 1
 
+_LARGEST = sys.float_info.max
 _TOKEN_TYPES, _NUMBER_TYPES = frozenset({int, str}), frozenset({float, int})
 
 
@@ -29,7 +31,7 @@ def check_header(header: Mapping[str, Any]) -> None:
         )
     version = header["semtropy_recording"]
     if type(version) is not int or version != VERSION:
-        _fail("semtropy_recording", f"is {version!r}: this semtropy reads version {VERSION}")
+        _fail("semtropy_recording", f"is {shown(version)}: this semtropy reads version {VERSION}")
     _optional(header, "model", _is_text, "text or null")
     _optional(header, "dataset", _is_text, "text or null")
     _optional(header, "temperature", _is_number, "a number or null")
@@ -37,7 +39,7 @@ def check_header(header: Mapping[str, Any]) -> None:
     _optional(header, "logprobs_of_sampling", _is_bool, "true, false or null")
     temperature = header.get("temperature")
     if temperature is not None and temperature < 0:
-        _fail("temperature", f"is {temperature}: a temperature is at least 0")
+        _fail("temperature", f"is {shown(temperature)}: a temperature is at least 0")
 
 
 def check_row(row: Mapping[str, Any]) -> None:
@@ -73,9 +75,15 @@ def _check_answer(answer: Any) -> None:
         _fail("answer", f"expected an object with a text, found {_name(answer)}")
     if type(answer.get("text")) is not str:
         _wrong(answer, "text", "text", "answer.")
-    _check_logprob(answer, "answer.")
-    _check_token_logprobs(answer, "answer.")
-    _optional(answer, "correct", _is_bool, "true, false or null", "answer.")
+    for key in ("logprob", "sampling_logprob"):
+        _check_logprob(answer, "answer.", key)
+    for key in ("token_logprobs", "sampling_token_logprobs"):
+        _check_token_logprobs(answer, "answer.", key)
+    _optional(answer, "token_entropies", _are_numbers, "a list of numbers or null", "answer.")
+    _optional(answer, "tokens", _are_tokens, "a list of token ids or token texts, or null", "answer.")
+    for key in ("correct", "complete"):
+        _optional(answer, key, _is_bool, "true, false or null", "answer.")
+    _optional(answer, "meaning", _is_meaning, "a whole number from 0, or null", "answer.")
 
 
 def _check_sample(sample: Any, place: int) -> None:
@@ -91,52 +99,62 @@ def _check_sample(sample: Any, place: int) -> None:
     if scores is not None and not _are_logprobs(scores):
         _check_token_logprobs(sample, f"samples[{place}].")
     tokens = get("tokens")
-    if tokens is not None and not (type(tokens) is list and _TOKEN_TYPES.issuperset(map(type, tokens))):
+    if tokens is not None and not _are_tokens(tokens):
         _wrong(sample, "tokens", "a list of token ids or token texts, or null", f"samples[{place}].")
     complete = get("complete")
     if complete is not None and type(complete) is not bool:
         _wrong(sample, "complete", "true, false or null", f"samples[{place}].")
     meaning = get("meaning")
-    if meaning is not None and not (type(meaning) is int and meaning >= 0):
+    if meaning is not None and not _is_meaning(meaning):
         _wrong(sample, "meaning", "a whole number from 0, or null", f"samples[{place}].")
 
 
-def _check_logprob(holder: Mapping[str, Any], prefix: str) -> None:
-    _optional(holder, "logprob", _is_number, "a number or null", prefix)
-    logprob = holder.get("logprob")
+def _check_logprob(holder: Mapping[str, Any], prefix: str, key: str = "logprob") -> None:
+    _optional(holder, key, _is_number, "a number or null", prefix)
+    logprob = holder.get(key)
     if logprob is not None and logprob > LOGPROB_SLACK:
-        _fail(f"{prefix}logprob", f"is {logprob}: a log-probability is at most 0")
+        _fail(prefix + key, f"is {shown(logprob)}: a log-probability is at most 0")
 
 
-def _check_token_logprobs(holder: Mapping[str, Any], prefix: str) -> None:
-    values = holder.get("token_logprobs")
+def _check_token_logprobs(holder: Mapping[str, Any], prefix: str, key: str = "token_logprobs") -> None:
+    values = holder.get(key)
     if values is None:
         return
-    field = f"{prefix}token_logprobs"
+    field = prefix + key
     if not isinstance(values, list):
         _fail(field, f"expected a list of numbers or null, found {_name(values)}")
-    # sum() is finite only if every value is: a whole list costs one pass in C.
-    if (
-        set(map(type, values)) <= {float, int}
-        and math.isfinite(sum(values))
-        and max(values, default=0.0) <= 0
-    ):
+    if _are_logprobs(values):
         return
     for place, value in enumerate(values):
         if not _is_number(value):
             _fail(f"{field}[{place}]", f"expected a number, found {_name(value)}")
         if value > LOGPROB_SLACK:
-            _fail(f"{field}[{place}]", f"is {value}: a log-probability is at most 0")
+            _fail(f"{field}[{place}]", f"is {shown(value)}: a log-probability is at most 0")
+    if not math.isfinite(sum(values)):
+        _fail(field, "sums to minus infinity: write null for an unknown value")
 
 
 def _are_logprobs(values: Any) -> bool:
-    """Whether all is well, in three passes that run in C; sum() is finite only if every value is."""
+    """Whether these are log-probabilities, in passes that run in C; the sum is finite only if every value is."""
     return (
         type(values) is list
         and _NUMBER_TYPES.issuperset(map(type, values))
+        and min(values, default=0.0) > -_LARGEST  # whole numbers beyond it cannot be added to floats
         and -math.inf < sum(values)
         and max(values, default=0.0) <= 0
     )
+
+
+def _are_numbers(values: Any) -> bool:
+    return type(values) is list and all(map(_is_number, values))
+
+
+def _are_tokens(values: Any) -> bool:
+    return type(values) is list and _TOKEN_TYPES.issuperset(map(type, values))
+
+
+def _is_meaning(value: Any) -> bool:
+    return type(value) is int and value >= 0
 
 
 def _is_text(value: Any) -> bool:
@@ -148,7 +166,8 @@ def _is_bool(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether `value` is a number that a float can hold: not NaN, not infinite, not 10**400."""
+    return type(value) in _NUMBER_TYPES and -_LARGEST <= value <= _LARGEST
 
 
 def _optional(
@@ -182,8 +201,19 @@ def _name(value: Any) -> str:
     if value is None:
         return "null"
     kind = kinds.get(type(value), f"a {type(value).__name__}")
-    shown = repr(value)
-    return f"{kind} ({shown})" if len(shown) <= 40 else kind
+    return f"{kind} ({shown(value)})"
+
+
+def shown(value: Any) -> str:
+    """`repr(value)`, shortened to fit into a message.
+
+    >>> shown("x" * 1000)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
+    """
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"about {'-' * (value < 0)}10**{int(value.bit_length() * math.log10(2))}"
+    text = repr(value[:100] if isinstance(value, str) else value)
+    return text if len(text) <= 40 else f"{text[:31]}..."
 
 
 def find_unwritable(value: Any, field: str = "") -> tuple[str, str] | None:
@@ -199,7 +229,7 @@ def find_unwritable(value: Any, field: str = "") -> tuple[str, str] | None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
-                return field, f"the key {key!r} is not text"
+                return field, f"the key {shown(key)} is not text"
             found = find_unwritable(inner, f"{field}.{key}" if field else key)
             if found:
                 return found

@@ -38,7 +38,10 @@ def import_recording(
     if kind not in FORMATS:
         raise InputError(f"unknown format {kind!r}: choose one of {', '.join(FORMATS)}")
     module, function = FORMATS[kind]
-    found: Imported = getattr(import_module(f".{module}", __name__), function)(Path(source))
+    try:
+        found: Imported = getattr(import_module(f".{module}", __name__), function)(Path(source))
+    except (RecursionError, MemoryError) as error:
+        raise RecordingError(f"is nested too deeply or too large ({error})", path=str(source)) from None
     if not found.rows:
         raise RecordingError("holds no questions", path=str(source))
     said = {**found.header, **(header or {}), "imported": {"format": kind, "file": Path(source).name}}

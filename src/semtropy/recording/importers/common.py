@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ...errors import InputError, RecordingError
+from ..validate import shown
 from .arrays import plain
 
 __all__ = ["Imported", "Source", "join_identical"]
@@ -74,8 +76,8 @@ class Source:
             return None
         if not isinstance(found, bool | int | float):
             self.fail(f"expected a number, found {_kind(found)}", at)
-        if math.isinf(found):
-            self.fail(f"expected a finite number, found {found}", at)
+        if not -sys.float_info.max <= found <= sys.float_info.max:
+            self.fail(f"expected a finite number, found {shown(found)}", at)
         return float(found)
 
     def logprobs(self, value: Any, at: str) -> list[float] | None:
@@ -92,7 +94,7 @@ class Source:
     def whole(self, value: Any, at: str) -> int:
         number = self.number(value, at)
         if number is None or number != int(number) or number < 0:
-            self.fail(f"expected a whole number from 0, found {value!r}", at)
+            self.fail(f"expected a whole number from 0, found {shown(value)}", at)
         return int(number)
 
 

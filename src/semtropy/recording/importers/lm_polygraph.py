@@ -97,7 +97,7 @@ def _row(source: Source, place: int, values: dict[str, Any], scores: dict[str, A
         row["answer"] = {**answer, "correct": None if grade is None else grade > 0.5}
     row["samples"] = _samples(source, place, values)
     if numbers.get("PTrue") is not None:  # minus the log-probability of "True"
-        row["p_true"] = min(1.0, math.exp(-float(numbers["PTrue"] or 0.0)))
+        row["p_true"] = math.exp(min(0.0, -float(numbers["PTrue"] or 0.0)))
     return {**row, "lm_polygraph": numbers} if numbers else row
 
 

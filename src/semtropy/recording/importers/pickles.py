@@ -37,7 +37,7 @@ def load_pickle(path: Path, *, limits: Limits | None = None) -> Any:
     """The value in a pickle or a `torch.save` file; arrays and tensors are stand-ins to be read with `plain`."""
     try:
         size = path.stat().st_size
-        allowed = (limits or Limits.default()).pickle_bytes(size)
+        allowed = (limits or Limits.default()).unpacked_bytes(size)
         with path.open("rb") as stream:
             magic = stream.read(4)
             stream.seek(0)

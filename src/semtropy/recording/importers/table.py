@@ -121,7 +121,7 @@ def _truth(source: Source, value: str, name: str, line: int) -> bool:
 def _list(source: Source, value: str, name: str, line: int) -> Any:
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list):
         source.fail(f"expected a list as JSON, found {value[:40]!r}", name, line)

@@ -81,7 +81,7 @@ def _header(metadata: Any) -> dict[str, Any]:
 def _json(source: Source, text: str) -> tuple[dict[str, Any], Any]:
     try:
         held = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         source.fail(f"is not JSON ({error})", "")
     if isinstance(held, list):  # to_df().to_json(orient="records")
         names = dict.fromkeys(name for record in held for name in source.mapping(record, "records"))
