@@ -20,30 +20,33 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     """Add the command to the command line."""
     parser = commands.add_parser(
         "calibrate",
-        help="fit the probability of a hallucination",
-        description="Fit the probability of a hallucination given the belief, on a recording with meanings and grades.",
+        help="fit a curve from entropy to the probability of a hallucination",
+        description="Fit the probability of a hallucination given the entropy, on a graded recording with meanings.",
     )
     add = parser.add_argument
     add("recording", metavar="RECORDING", help="a recording with meanings and grades")
-    add("--out", type=Path, required=True, metavar="FILE", help="where the calibration goes (JSON)")
-    add("--estimator", default="bayes", metavar="E", help="whose beliefs to calibrate (default: bayes)")
-    add("--prior", type=Path, metavar="FILE", help="a fitted prior, where checks will use one")
+    add("--out", type=Path, required=True, metavar="FILE", help="the file to write (JSON)")
+    add("--estimator", default="bayes", metavar="E", help="the estimator to calibrate (default: bayes)")
+    add("--prior", type=Path, metavar="FILE", help="a fitted prior, if checks will use one")
     add(
-        "--budgets", default="1-10", metavar="N", help="numbers of samples checks may stop at (default: 1-10)"
+        "--budgets",
+        default="1-10",
+        metavar="N",
+        help="numbers of samples at which a check may stop (default: 1-10)",
     )
     add(
         "--target-error",
         type=float,
         default=0.1,
         metavar="P",
-        help="share wrong among answers that pass (default: 0.1)",
+        help="largest share of wrong answers among those not flagged (default: 0.1)",
     )
-    add("--seed", type=int, default=0, metavar="N", help="the seed of all draws (default: 0)")
+    add("--seed", type=int, default=0, metavar="N", help="seed for all draws (default: 0)")
     add(
         "--figure",
         type=Path,
         metavar="FILE",
-        help="the reliability figure, .png or .pdf (default: beside --out, .png)",
+        help="the reliability diagram, .png or .pdf (default: next to --out, .png)",
     )
     parser.set_defaults(run=run)
 

@@ -27,23 +27,24 @@ def register(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "check",
-        help="ask a question and tell whether the answer is made up",
+        help="ask a question and report whether the answer is made up",
         description="Ask a question, and draw further samples only while they could change the verdict. "
         "Exit code: 0 steady, 3 flagged, 4 undecided, 5 no answer, 2 wrong usage, 1 failure, 130 interrupted.",
     )
+    add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("prompt", nargs="?", metavar="PROMPT", help="the question")
     what.add_argument("--file", metavar="FILE", help="check every line of FILE (- is standard input)")
-    parser.add_argument("--model", default="smollm2", help="smollm2 (default), gguf:PATH, openai:MODEL, ...")
-    parser.add_argument(
-        "--base-url", metavar="URL", help="endpoint of openai:MODEL (default: $OPENAI_BASE_URL)"
+    add("--model", default="smollm2", help="smollm2 (default), gguf:PATH, openai:MODEL, ...")
+    add(
+        "--base-url",
+        metavar="URL",
+        help="base URL of the endpoint, for openai:MODEL (default: $OPENAI_BASE_URL)",
     )
-    parser.add_argument(
-        "--judge", help="who decides which answers mean the same (default: the built-in judge)"
-    )
-    parser.add_argument("--estimator", default="bayes", help="bayes (default), histogram, ...")
-    parser.add_argument("--prior", metavar="FILE", help="a prior fitted on training questions")
-    parser.add_argument("--calibration", metavar="FILE", help="turns entropy into a probability")
+    add("--judge", help="the judge that groups answers by meaning (default: the built-in one)")
+    add("--estimator", default="bayes", help="bayes (default), histogram, ...")
+    add("--prior", metavar="FILE", help="a prior fitted on training questions")
+    add("--calibration", metavar="FILE", help="a file written by `semtropy calibrate`")
     stop = parser.add_mutually_exclusive_group()
     stop.add_argument(
         "--variance", type=float, metavar="G", help="stop at this variance of the entropy (the paper's rule)"
@@ -54,23 +55,19 @@ def register(commands: Any) -> None:
         metavar="P",
         help="stop when the verdict is certain with this probability (default: 0.95)",
     )
-    parser.add_argument(
+    add(
         "--max-samples",
         type=int,
         default=10,
         metavar="N",
         help="draw at most N samples beside the answer; 0 judges the answer alone (default: 10)",
     )
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="stop after S seconds")
-    parser.add_argument("--answer", metavar="TEXT", help="judge this answer instead of asking for one")
-    parser.add_argument(
-        "--threshold", type=float, default=THRESHOLD, metavar="H", help="flag above H nats (default: log 2)"
-    )
-    parser.add_argument("--seed", type=int, help="the same seed gives the same draws, where the model can")
-    parser.add_argument(
-        "--show-groups", action="store_true", help="list every wording under the meaning it was grouped with"
-    )
-    parser.add_argument("--json", action="store_true", help="print the verdict as JSON, one line per prompt")
+    add("--max-seconds", type=float, metavar="S", help="stop after S seconds")
+    add("--answer", metavar="TEXT", help="judge this answer instead of asking for one")
+    add("--threshold", type=float, default=THRESHOLD, metavar="H", help="flag above H nats (default: log 2)")
+    add("--seed", type=int, help="seed for the draws, for models that support one")
+    add("--show-groups", action="store_true", help="list every wording under the meaning it was grouped with")
+    add("--json", action="store_true", help="print the verdict as JSON, one line per prompt")
     parser.set_defaults(run=run)
 
 

@@ -26,41 +26,41 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add(
         "--estimators",
         metavar="A,B",
-        help="which to compare (default: all that a recording has the columns for)",
+        help="methods to compare (default: all for which a recording has the columns)",
     )
     add("--budgets", default="1-10", metavar="N", help="numbers of samples: 1-10, or 2,5,10 (default: 1-10)")
-    add("--seeds", type=int, default=5, metavar="N", help="how many times samples are drawn (default: 5)")
+    add("--seeds", type=int, default=5, metavar="N", help="number of repeated draws (default: 5)")
     add(
         "--train",
         type=int,
         default=200,
         metavar="N",
-        help="how many first questions train the priors (default: 200)",
+        help="number of questions, from the first on, that train the priors (default: 200)",
     )
-    add("--folds", type=int, metavar="K", help="train and test across K folds instead")
+    add("--folds", type=int, metavar="K", help="use K-fold cross-validation instead of --train")
     add(
         "--shuffle",
         action="store_true",
-        help="order the questions by chance (from --seed), not by id, before they are split",
+        help="shuffle the questions (with --seed) before the split, instead of ordering them by id",
     )
-    add("--seed", type=int, default=0, metavar="N", help="the seed of all draws (default: 0)")
-    add("--alphas", metavar="A,B", help="also try bayes-paper with these alphas, as 0.25,1")
+    add("--seed", type=int, default=0, metavar="N", help="seed for all draws (default: 0)")
+    add("--alphas", metavar="A,B", help="also run bayes-paper with these values of alpha, such as 0.25,1")
     add("--against", metavar="E", help="the estimator to compare the others with (default: bayes)")
     add(
         "--bootstrap",
         type=int,
         default=1000,
         metavar="N",
-        help="resamples for comparisons, 0 for none (default: 1000)",
+        help="bootstrap resamples for comparisons, 0 for none (default: 1000)",
     )
     add(
         "--processes",
         type=int,
         metavar="N",
-        help="processes to use (default: one a core); no result depends on it",
+        help="number of processes (default: one per core); the results do not depend on it",
     )
-    add("--json", type=Path, metavar="OUT", help="write the figures as JSON")
-    add("--out", type=Path, metavar="DIR", help="write tables, figures and a report there")
+    add("--json", type=Path, metavar="OUT", help="write the results as JSON")
+    add("--out", type=Path, metavar="DIR", help="write tables, figures and a report to this folder")
     parser.set_defaults(run=run)
 
 
