@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import semtropy.entropy.contour as contour
+from semtropy.entropy.distribution import share_density
 
 kernel: Any = contour._kernel
+distribution: Any = share_density._distribution
 pytestmark = pytest.mark.skipif(kernel is None, reason="the compiled kernel is not built on this machine")
 
 NAMES = ("p", "q", "floors", "offsets", "alpha", "mass", "mass_offsets")
@@ -129,6 +131,87 @@ def test_floors_without_room_have_no_answer() -> None:
     found = solve(floors=np.array([0.6, 0.6, 0.1]))
     assert found["error"][0] == np.inf
     assert found["error"][1] < 1e-9
+
+
+SPLIT = {
+    "own": (0.5, 1.0, 0.3),
+    "base": (0.0, 2.0, 0.0),
+    "x": np.array([-3.0, -1.0]),
+    "y": np.zeros(2),
+    "slope": np.zeros(2),
+    "log_rest": np.array([-0.5, -0.4]),
+    "bends": np.zeros(0),
+    "log_v": np.zeros(2),
+    "z": np.zeros((2, 65)),
+    "z_slope": np.zeros((2, 65)),
+}
+TAKE = {
+    "own": (0.5, 1.0, 0.3),
+    "rows": np.array([-0.5, -0.4]),
+    "z": np.tile(np.linspace(-16, 16, 65), (2, 1)),
+    "z_slope": np.ones((2, 65)),
+    "u": np.array([0.1, 0.5, 0.9]),
+    "log_rest": np.full(3, -0.45),
+    "entropy": np.zeros(3),
+    "log_weight": np.zeros(3),
+    "log_y": np.zeros(3),
+}
+CELLS = {name: np.full(4, 0.5) for name in ("start", "rise", "bow", "weight")} | {
+    "points": np.zeros(2),
+    "out": np.zeros(2),
+}
+STRETCHED = (
+    {"value": np.linspace(0, 1, 5), "slope": np.full(5, 0.2), "low": 0.0, "high": 1.0}
+    | {name: np.full(4, 0.5) for name in ("fixed", "scale", "weight")}
+    | {"points": np.zeros(2), "out": np.zeros(2)}
+)
+CALLS = {"split": SPLIT, "take": TAKE, "cells": CELLS, "stretched": STRETCHED}
+ARRAYS = [
+    (call, name)
+    for call, given in CALLS.items()
+    for name, value in given.items()
+    if isinstance(value, np.ndarray) and name != "bends"  # any number of bends is right
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_distribution_kernel_works(call: str) -> None:
+    given = {name: v.copy() if isinstance(v, np.ndarray) else v for name, v in CALLS[call].items()}
+    getattr(distribution, call)(*given.values())
+    assert all(np.isfinite(v).all() for v in given.values() if isinstance(v, np.ndarray))
+
+
+@pytest.mark.parametrize(("call", "name"), ARRAYS)
+def test_the_distribution_kernel_refuses_other_types_and_lengths(call: str, name: str) -> None:
+    for spoil in (
+        lambda a: a.astype(np.float32),
+        lambda a: a.astype(np.int64),
+        lambda a: a.tobytes(),
+        lambda a: np.append(a, 1.0),
+        lambda a: np.zeros((1, 1, 1)),
+    ):
+        given = {key: v.copy() if isinstance(v, np.ndarray) else v for key, v in CALLS[call].items()}
+        given[name] = spoil(given[name])
+        with pytest.raises((TypeError, ValueError, BufferError)):
+            getattr(distribution, call)(*given.values())
+
+
+def test_a_nan_is_no_index() -> None:
+    for call, given in CALLS.items():
+        for name, value in given.items():
+            if isinstance(value, np.ndarray) and value.size:
+                spoiled = {key: v.copy() if isinstance(v, np.ndarray) else v for key, v in given.items()}
+                spoiled[name][:] = np.nan
+                getattr(distribution, call)(*spoiled.values())  # a sanitizer or a crash would tell
+
+
+def test_all_mass_within_one_panel() -> None:
+    """A density so narrow that no two points of it have mass on both sides; once a read out of bounds."""
+    given = {name: v.copy() if isinstance(v, np.ndarray) else v for name, v in SPLIT.items()}
+    given |= {"own": (0.0, 1e14, 0.0), "base": (0.0, 1e14, 0.0)}
+    distribution.split(*given.values())
+    assert np.isfinite(given["z"]).all()
+    assert (given["z_slope"] > 0).all()
 
 
 def test_ctrl_c_reaches_a_long_call() -> None:

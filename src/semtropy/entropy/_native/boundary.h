@@ -8,13 +8,13 @@
 #include <string.h>
 
 /* What a function expects of one array: its name in messages, the type of its items, whether it is written to. */
-typedef struct { const char *name; char kind; int written; } array; /* kind: 'd' float64, 'i' int64 */
+typedef struct { const char *name; char kind; int written; } array; /* kind: 'd' float64, 'D' also in two dimensions, 'i' int64 */
 
 static int right_type(const Py_buffer *b, char kind) {
     const char *format = b->format ? b->format : "B";
     if (*format == '@' || *format == '=') format++;
     if (b->itemsize != 8 || strlen(format) != 1) return 0;
-    return kind == 'd' ? *format == 'd' : *format == 'l' || *format == 'q';
+    return kind != 'i' ? *format == 'd' : *format == 'l' || *format == 'q';
 }
 
 static void release(Py_buffer *b, int n) {
@@ -29,9 +29,9 @@ static int acquire(PyObject *const *from, const array *wanted, Py_buffer *b, int
             release(b, i);
             return -1;
         }
-        if (b[i].ndim != 1 || !right_type(&b[i], wanted[i].kind)) {
+        if (b[i].ndim < 1 || b[i].ndim > (wanted[i].kind == 'D' ? 2 : 1) || !right_type(&b[i], wanted[i].kind)) {
             PyErr_Format(PyExc_TypeError, "%s must be a one-dimensional array of %s", wanted[i].name,
-                         wanted[i].kind == 'd' ? "float64" : "int64");
+                         wanted[i].kind == 'i' ? "int64" : "float64");
             release(b, i + 1);
             return -1;
         }
@@ -46,6 +46,18 @@ static int same_length(const Py_buffer *b, const array *names, int one, int othe
     PyErr_Format(PyExc_ValueError, "%s has %zd entries and %s %zd", names[one].name, length(&b[one]), names[other].name,
                  length(&b[other]));
     return 0;
+}
+
+static PyObject *finish(Py_buffer *b, int n, int failed) {
+    release(b, n);
+    if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *refuse(Py_buffer *b, int n, const char *why) {
+    release(b, n);
+    if (why) PyErr_SetString(PyExc_ValueError, why);
+    return NULL;
 }
 
 /* For code that runs without the interpreter lock: takes it, looks for signals, and gives it back. */

@@ -195,17 +195,9 @@ static int run(const Py_buffer *b, double tolerance, results out, double *error)
     return status;
 }
 
-static PyObject *finish(Py_buffer *b, int n, int status) {
-    release(b, n);
-    if (status == NO_MEMORY) return PyErr_NoMemory();
-    if (status == INTERRUPTED) return NULL;
-    Py_RETURN_NONE;
-}
-
-static PyObject *refuse(Py_buffer *b, int n, const char *why) {
-    release(b, n);
-    if (why) PyErr_SetString(PyExc_ValueError, why);
-    return NULL;
+static int raised(int status) {
+    if (status == NO_MEMORY) PyErr_NoMemory();
+    return status != DONE;
 }
 
 static PyObject *solve(PyObject *self, PyObject *args) {
@@ -225,7 +217,7 @@ static PyObject *solve(PyObject *self, PyObject *args) {
     const char *why = tolerance > 0 && tolerance < 1 ? fault(b) : "tolerance must lie between 0 and 1";
     if (why) return refuse(b, n, why);
     results out = {b[INPUTS].buf, b[INPUTS + 1].buf, b[INPUTS + 2].buf};
-    return finish(b, n, run(b, tolerance, out, b[INPUTS + 3].buf));
+    return finish(b, n, raised(run(b, tolerance, out, b[INPUTS + 3].buf)));
 }
 
 static PyObject *screen(PyObject *self, PyObject *args) {
@@ -242,7 +234,7 @@ static PyObject *screen(PyObject *self, PyObject *args) {
         return refuse(b, n, NULL);
     const char *why = fault(b);
     if (why) return refuse(b, n, why);
-    return finish(b, n, run(b, 0, (results){NULL, NULL, b[INPUTS].buf}, NULL));
+    return finish(b, n, raised(run(b, 0, (results){NULL, NULL, b[INPUTS].buf}, NULL)));
 }
 
 static PyMethodDef methods[] = {

@@ -1,25 +1,30 @@
-/* The hot loops of law.py and symmetric.py, with the same numbers: sums over pieces of a distribution.
+/* The hot loops of semtropy.entropy.distribution, compiled: sums over pieces of a distribution, and shares of a total. The
+ * same steps stand in NumPy beside each call (entropy_table.py, conditional.py, share_density.py, sampling.py).
  *
  * stretched(value, slope, low, high, fixed, scale, weight, points, out)
  *     out[i] = sum over draws of weight * P(h' <= (points[i] - fixed) / scale), h' as in the table
  * cells(start, rise, bow, weight, points, out)
  *     out[i] = sum over cells of weight * P(start + rise s - bow s^2 <= points[i]), s uniform on (0, 1)
  * split(factor, base, x, y, slope, log_rest, bends, log_v, z, z_slope)
- *     a _Split of splitting.py: log V for each total, and its table unless z is empty
+ *     the log-integral of a ShareDensity for each total, and its inverse distribution function unless z is empty
  * take(factor, rows, z, z_slope, u, log_rest, entropy, log_weight, log_y)
  *     a draw of one factor's share of each total; the last four are written, log_rest to entropy updated
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <math.h>
-#include <string.h>
 
-static inline double clip(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+#include "boundary.h"
 
-static double stretched_sum(const double *value, const double *slope, int cells, double low, double width,
+#include "portable.h"
+
+#define LOOK_AFTER 3e7 /* signals are looked for after so many steps */
+
+/* A NaN becomes the lower end, so that no index comes of one. */
+static inline double within(double x, double low, double high) { return x > low ? (x < high ? x : high) : low; }
+static inline double clip(double x) { return within(x, 0, 1); }
+
+VECTORISED static double stretched_sum(const double *value, const double *slope, int cells, double low, double width,
                             const double *fixed, const double *scale, const double *weight, Py_ssize_t n, double point) {
     double sum = 0;
-#pragma omp simd reduction(+ : sum)
+    SIMD_SUM
     for (Py_ssize_t i = 0; i < n; i++) {
         double way = clip(((point - fixed[i]) / scale[i] - low) / width);
         double at = sqrt(sqrt(1 - sqrt(1 - way))) * cells;
@@ -32,10 +37,10 @@ static double stretched_sum(const double *value, const double *slope, int cells,
     return sum;
 }
 
-static double cell_sum(const double *start, const double *rise, const double *bow, const double *weight, Py_ssize_t n,
+VECTORISED static double cell_sum(const double *start, const double *rise, const double *bow, const double *weight, Py_ssize_t n,
                        double point) {
     double sum = 0;
-#pragma omp simd reduction(+ : sum)
+    SIMD_SUM
     for (Py_ssize_t i = 0; i < n; i++) {
         double above = point - start[i], inside = rise[i] * rise[i] - 4 * bow[i] * above;
         double root = sqrt(inside > 0 ? inside : 0), both = rise[i] < 0 ? rise[i] - root : rise[i] + root;
@@ -47,39 +52,65 @@ static double cell_sum(const double *start, const double *rise, const double *bo
     return sum;
 }
 
-static Py_ssize_t length(const Py_buffer *b) { return b->len / (Py_ssize_t)sizeof(double); }
+enum { VALUE, SLOPE, FIXED, SCALE, WEIGHT, POINTS, TOTALS, STRETCHED };
+static const array STRETCHED_ARRAYS[STRETCHED] = {{"value", 'd', 0}, {"slope", 'd', 0},  {"fixed", 'd', 0}, {"scale", 'd', 0},
+                                                  {"weight", 'd', 0}, {"points", 'd', 0}, {"out", 'd', 1}};
 
 static PyObject *stretched(PyObject *self, PyObject *args) {
-    Py_buffer b[7];
-    double low, high;
+    PyObject *from[STRETCHED];
+    Py_buffer b[STRETCHED];
+    double low, high, work = 0;
+    int stopped = 0;
     (void)self;
-    if (!PyArg_ParseTuple(args, "y*y*ddy*y*y*y*w*", &b[0], &b[1], &low, &high, &b[2], &b[3], &b[4], &b[5], &b[6])) return NULL;
-    Py_ssize_t n = length(&b[2]), points = length(&b[5]);
-    double *out = b[6].buf;
-    const double *point = b[5].buf;
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < points; i++)
-        out[i] = stretched_sum(b[0].buf, b[1].buf, (int)length(&b[0]) - 1, low, high - low, b[2].buf, b[3].buf, b[4].buf, n, point[i]);
-    Py_END_ALLOW_THREADS
-    for (int i = 0; i < 7; i++) PyBuffer_Release(&b[i]);
-    Py_RETURN_NONE;
+    if (!PyArg_ParseTuple(args, "OOddOOOOO:stretched", &from[0], &from[1], &low, &high, &from[2], &from[3], &from[4], &from[5],
+                          &from[6]) ||
+        acquire(from, STRETCHED_ARRAYS, b, STRETCHED))
+        return NULL;
+    if (!same_length(b, STRETCHED_ARRAYS, VALUE, SLOPE) || !same_length(b, STRETCHED_ARRAYS, FIXED, SCALE) ||
+        !same_length(b, STRETCHED_ARRAYS, FIXED, WEIGHT) || !same_length(b, STRETCHED_ARRAYS, POINTS, TOTALS))
+        return refuse(b, STRETCHED, NULL);
+    Py_ssize_t n = length(&b[FIXED]), points = length(&b[POINTS]), knots = length(&b[VALUE]);
+    if (knots < 2 || knots > 1 << 30) return refuse(b, STRETCHED, "the table needs at least two values");
+    double *out = b[TOTALS].buf;
+    const double *point = b[POINTS].buf;
+    PyThreadState *state = PyEval_SaveThread();
+    for (Py_ssize_t i = 0; i < points && !stopped; i++) {
+        out[i] = stretched_sum(b[VALUE].buf, b[SLOPE].buf, (int)knots - 1, low, high - low, b[FIXED].buf, b[SCALE].buf,
+                               b[WEIGHT].buf, n, point[i]);
+        if ((work += (double)n) > LOOK_AFTER) work = 0, stopped = signals_arrived(&state);
+    }
+    PyEval_RestoreThread(state);
+    return finish(b, STRETCHED, stopped);
 }
 
+static const array CELL_ARRAYS[6] = {{"start", 'd', 0},  {"rise", 'd', 0},   {"bow", 'd', 0},
+                                     {"weight", 'd', 0}, {"points", 'd', 0}, {"out", 'd', 1}};
+
 static PyObject *cells(PyObject *self, PyObject *args) {
+    PyObject *from[6];
     Py_buffer b[6];
+    double work = 0;
+    int stopped = 0;
     (void)self;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*w*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5])) return NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOO:cells", &from[0], &from[1], &from[2], &from[3], &from[4], &from[5]) ||
+        acquire(from, CELL_ARRAYS, b, 6))
+        return NULL;
+    if (!same_length(b, CELL_ARRAYS, 0, 1) || !same_length(b, CELL_ARRAYS, 0, 2) || !same_length(b, CELL_ARRAYS, 0, 3) ||
+        !same_length(b, CELL_ARRAYS, 4, 5))
+        return refuse(b, 6, NULL);
     Py_ssize_t n = length(&b[0]), points = length(&b[4]);
     double *out = b[5].buf;
     const double *point = b[4].buf;
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < points; i++) out[i] = cell_sum(b[0].buf, b[1].buf, b[2].buf, b[3].buf, n, point[i]);
-    Py_END_ALLOW_THREADS
-    for (int i = 0; i < 6; i++) PyBuffer_Release(&b[i]);
-    Py_RETURN_NONE;
+    PyThreadState *state = PyEval_SaveThread();
+    for (Py_ssize_t i = 0; i < points && !stopped; i++) {
+        out[i] = cell_sum(b[0].buf, b[1].buf, b[2].buf, b[3].buf, n, point[i]);
+        if ((work += (double)n) > LOOK_AFTER) work = 0, stopped = signals_arrived(&state);
+    }
+    PyEval_RestoreThread(state);
+    return finish(b, 6, stopped);
 }
 
-/* ---- splits: see splitting.py, whose names these are ----------------------------------------------------- */
+/* ---- shares of a total: see share_density.py ---------------------------------------------------------------- */
 
 #define FAR 700.0
 #define DROP 30.0
@@ -88,7 +119,8 @@ static PyObject *cells(PyObject *self, PyObject *args) {
 #define FIRST_LOGIT (-16.0)
 #define STEP 0.5
 #define GOLDEN 0.6180339887498949
-#define MOST_EDGES 256
+#define MOST_BENDS 8
+#define MOST_EDGES (13 * (4 + MOST_BENDS)) /* of panels: two runs around the peak, one at 0, at the floor and at each bend */
 
 static const double STEPS[13] = {0, 0.6, 1.2, 2, 3, 4.5, 7, 12, 22, 45, 110, 300, 1000};
 static const double BENDS[13] = {-60, -20, -8, -4, -2.2, -1, 0, 1, 2.2, 4, 8, 20, 60};
@@ -102,10 +134,6 @@ typedef struct {
     const double *bends;
     int n_bends;
 } split;
-
-static inline double log_factor(factor f, double log_y) {
-    return (f.q - 1) * log_y + (f.floor > 0 ? f.p * log(f.floor + exp(log_y)) : 0);
-}
 
 static double curve(const split *s, double at) {
     double beyond = 0;
@@ -121,10 +149,10 @@ static double curve(const split *s, double at) {
     return beyond + f0 + t * (d0 + t * (3 * (f1 - f0) - 2 * d0 - d1 + t * (2 * (f0 - f1) + d0 + d1)));
 }
 
-static void log_density(const split *s, double rest, const double *z, int n, double *out) {
+VECTORISED static void log_density(const split *s, double rest, const double *z, int n, double *out) {
     double left[3 * MOST_EDGES];
     factor own = s->own, base = s->base;
-#pragma omp simd
+    SIMD
     for (int i = 0; i < n; i++) {
         double beside = log(1 + exp(-fabs(z[i])));
         double log_y = rest - beside + (z[i] < 0 ? z[i] : 0), log_left = rest - beside - (z[i] > 0 ? z[i] : 0);
@@ -169,8 +197,6 @@ static double reach(const split *s, double rest, double peak, double level, doub
     return exp(high);
 }
 
-static double within(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
-
 /* Merges a rising run into rising edges. */
 static int merge(double *edges, int n, const double *run, int more) {
     int i = n - 1, j = more - 1, k = n + more - 1;
@@ -211,11 +237,16 @@ static void limit(const double *x, const double *f, double *d, int n) {
     }
 }
 
-/* The rising cubic through (x, f) with slopes d, at every logit of a row. */
-static void resample(double *x, double *f, double *d, int n, double *z, double *slope) {
-    int kept = 1;
+/* The rising cubic through (x, f) with slopes d, at every logit of a row. Where fewer than two points are left, all of the
+ * mass lies within one panel: a point, whose slope is as good as 0. */
+static void resample(double *x, double *f, double *d, int n, double otherwise, double *z, double *slope) {
+    int kept = n > 0;
     for (int i = 1; i < n; i++)
         if (x[i] - x[i - 1] > 1e-9) x[kept] = x[i], f[kept] = f[i], d[kept++] = d[i];
+    if (kept < 2) {
+        for (int k = 0; k < ROW; k++) z[k] = kept ? f[0] : otherwise, slope[k] = 1e-12;
+        return;
+    }
     limit(x, f, d, kept);
     double logits[ROW];
     for (int k = 0, i = 0; k < ROW; k++) {
@@ -237,7 +268,7 @@ static void one_row(const split *s, double rest, double *log_v, double *z, doubl
     for (int i = 0; i < n - 1; i++)
         for (int k = 0; k < 3; k++) inside[3 * i + k] = (edges[i + 1] + edges[i]) / 2 + (edges[i + 1] - edges[i]) / 2 * nodes[k];
     log_density(s, rest, inside, 3 * (n - 1), value);
-#pragma omp simd
+    SIMD
     for (int i = 0; i < 3 * (n - 1); i++) value[i] = exp(value[i] - top);
     for (int i = 0; i < n - 1; i++) {
         mass[i] = (weights[0] * value[3 * i] + weights[1] * value[3 * i + 1] + weights[2] * value[3 * i + 2])
@@ -260,28 +291,43 @@ static void one_row(const split *s, double rest, double *log_v, double *z, doubl
         }
         if (i < n - 1) left += mass[i];
     }
-    resample(logit, at, d, kept, z, slope);
+    resample(logit, at, d, kept, 0.5 * (edges[0] + edges[n - 1]), z, slope);
 }
 
+enum { X, Y, X_SLOPE, REST, BEND, LOG_V, Z, Z_SLOPE, SPLIT };
+static const array SPLIT_ARRAYS[SPLIT] = {{"x", 'd', 0},     {"y", 'd', 0},     {"slope", 'd', 0}, {"log_rest", 'd', 0},
+                                          {"bends", 'd', 0}, {"log_v", 'd', 1}, {"z", 'D', 1},     {"z_slope", 'D', 1}};
+
+static int finite_factor(factor f) { return isfinite(f.p) && isfinite(f.q) && isfinite(f.floor) && f.floor >= 0; }
+
 static PyObject *split_rows(PyObject *self, PyObject *args) {
-    Py_buffer b[8];
+    PyObject *from[SPLIT];
+    Py_buffer b[SPLIT];
     split s;
+    double work = 0;
+    int stopped = 0;
     (void)self;
-    if (!PyArg_ParseTuple(args, "(ddd)(ddd)y*y*y*y*y*w*w*w*", &s.own.p, &s.own.q, &s.own.floor, &s.base.p, &s.base.q,
-                          &s.base.floor, &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &b[7]))
+    if (!PyArg_ParseTuple(args, "(ddd)(ddd)OOOOOOOO:split", &s.own.p, &s.own.q, &s.own.floor, &s.base.p, &s.base.q,
+                          &s.base.floor, &from[0], &from[1], &from[2], &from[3], &from[4], &from[5], &from[6], &from[7]) ||
+        acquire(from, SPLIT_ARRAYS, b, SPLIT))
         return NULL;
-    s.x = b[0].buf, s.y = b[1].buf, s.slope = b[2].buf, s.knots = (int)length(&b[0]);
-    s.bends = b[4].buf, s.n_bends = (int)length(&b[4]);
-    const double *rest = b[3].buf;
-    double *log_v = b[5].buf, *z = b[6].buf, *slope = b[7].buf;
-    int rows = (int)length(&b[3]), tabled = length(&b[6]) > 0;
-    if (s.n_bends > 8) s.n_bends = 8;
-    Py_BEGIN_ALLOW_THREADS
-    for (int i = 0; i < rows; i++)
-        one_row(&s, rest[i], &log_v[i], tabled ? z + (Py_ssize_t)i * ROW : NULL, tabled ? slope + (Py_ssize_t)i * ROW : NULL);
-    Py_END_ALLOW_THREADS
-    for (int i = 0; i < 8; i++) PyBuffer_Release(&b[i]);
-    Py_RETURN_NONE;
+    if (!same_length(b, SPLIT_ARRAYS, X, Y) || !same_length(b, SPLIT_ARRAYS, X, X_SLOPE) ||
+        !same_length(b, SPLIT_ARRAYS, REST, LOG_V) || !same_length(b, SPLIT_ARRAYS, Z, Z_SLOPE))
+        return refuse(b, SPLIT, NULL);
+    Py_ssize_t rows = length(&b[REST]), knots = length(&b[X]), bends = length(&b[BEND]);
+    if (knots > 1 << 30 || !finite_factor(s.own) || !finite_factor(s.base)) return refuse(b, SPLIT, "a factor is out of range");
+    if (length(&b[Z]) && length(&b[Z]) != rows * ROW) return refuse(b, SPLIT, "z must have 65 columns, or be empty");
+    s.x = b[X].buf, s.y = b[Y].buf, s.slope = b[X_SLOPE].buf, s.knots = (int)knots;
+    s.bends = b[BEND].buf, s.n_bends = bends < MOST_BENDS ? (int)bends : MOST_BENDS;
+    const double *rest = b[REST].buf;
+    double *log_v = b[LOG_V].buf, *z = length(&b[Z]) ? b[Z].buf : NULL, *slope = b[Z_SLOPE].buf;
+    PyThreadState *state = PyEval_SaveThread();
+    for (Py_ssize_t i = 0; i < rows && !stopped; i++) {
+        one_row(&s, rest[i], &log_v[i], z ? z + i * ROW : NULL, z ? slope + i * ROW : NULL);
+        if ((work += 1000) > LOOK_AFTER / 10) work = 0, stopped = signals_arrived(&state);
+    }
+    PyEval_RestoreThread(state);
+    return finish(b, SPLIT, stopped);
 }
 
 typedef struct { double z, slope; } place;
@@ -312,44 +358,62 @@ static place look_up(const double *rows, int n, const double *z, const double *s
     return found;
 }
 
+#define BATCH 256
+
+/* A batch of draws: the share of each total, and what it does to what is left, the entropy and the weight. */
+VECTORISED static void take_batch(factor f, const double *RESTRICT u, const double *RESTRICT z, const double *RESTRICT slope,
+                                  int n, double *RESTRICT rest, double *RESTRICT entropy, double *RESTRICT weight,
+                                  double *RESTRICT taken) {
+    SIMD
+    for (int i = 0; i < n; i++) {
+        double beside = log(1 + exp(-fabs(z[i])));
+        double log_y = rest[i] - beside + (z[i] < 0 ? z[i] : 0), log_left = rest[i] - beside - (z[i] > 0 ? z[i] : 0);
+        double x = f.floor + exp(log_y), log_x = log(x + 1e-305);
+        weight[i] += log(slope[i] / (u[i] * (1 - u[i]))) + f.q * log_y + f.p * log_x + log_left - rest[i];
+        entropy[i] -= x * log_x;
+        rest[i] = log_left;
+        taken[i] = log_y;
+    }
+}
+
+enum { ROWS, ROW_Z, ROW_SLOPE, U, LEFT, ENTROPY, LOG_WEIGHT, TAKEN, TAKE };
+static const array TAKE_ARRAYS[TAKE] = {{"rows", 'd', 0},     {"z", 'D', 0},       {"z_slope", 'D', 0},    {"u", 'd', 0},
+                                        {"log_rest", 'd', 1}, {"entropy", 'd', 1}, {"log_weight", 'd', 1}, {"log_y", 'd', 1}};
+
 static PyObject *take(PyObject *self, PyObject *args) {
-    Py_buffer b[8];
+    PyObject *from[TAKE];
+    Py_buffer b[TAKE];
     factor f;
+    double work = 0;
+    int stopped = 0;
     (void)self;
-    if (!PyArg_ParseTuple(args, "(ddd)y*y*y*y*w*w*w*w*", &f.p, &f.q, &f.floor, &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
-                          &b[6], &b[7]))
+    if (!PyArg_ParseTuple(args, "(ddd)OOOOOOOO:take", &f.p, &f.q, &f.floor, &from[0], &from[1], &from[2], &from[3], &from[4],
+                          &from[5], &from[6], &from[7]) ||
+        acquire(from, TAKE_ARRAYS, b, TAKE))
         return NULL;
-    const double *u = b[3].buf;
-    double *rest = b[4].buf, *entropy = b[5].buf, *weight = b[6].buf, *taken = b[7].buf;
-    Py_ssize_t draws = length(&b[3]);
-    int rows = (int)length(&b[0]);
-    Py_BEGIN_ALLOW_THREADS
-    double z[256], slope[256];
-    for (Py_ssize_t from = 0; from < draws; from += 256) {
-        int n = draws - from < 256 ? (int)(draws - from) : 256;
-        const double *v = u + from;
-        double *left = rest + from, *h = entropy + from, *w = weight + from, *y = taken + from;
-#pragma omp simd
-        for (int i = 0; i < n; i++) z[i] = log(v[i] / (1 - v[i]));
+    if (!same_length(b, TAKE_ARRAYS, ROW_Z, ROW_SLOPE) || !same_length(b, TAKE_ARRAYS, U, LEFT) ||
+        !same_length(b, TAKE_ARRAYS, U, ENTROPY) || !same_length(b, TAKE_ARRAYS, U, LOG_WEIGHT) ||
+        !same_length(b, TAKE_ARRAYS, U, TAKEN))
+        return refuse(b, TAKE, NULL);
+    Py_ssize_t draws = length(&b[U]), rows = length(&b[ROWS]);
+    if (rows < 1 || rows > 1 << 24 || length(&b[ROW_Z]) != rows * ROW) return refuse(b, TAKE, "z must have 65 columns and a row for each total");
+    const double *u = b[U].buf;
+    double *rest = b[LEFT].buf, *entropy = b[ENTROPY].buf, *weight = b[LOG_WEIGHT].buf, *taken = b[TAKEN].buf;
+    PyThreadState *state = PyEval_SaveThread();
+    double z[BATCH], slope[BATCH];
+    for (Py_ssize_t at = 0; at < draws && !stopped; at += BATCH) {
+        int n = draws - at < BATCH ? (int)(draws - at) : BATCH;
         for (int i = 0; i < n; i++) {
-            place found = look_up(b[0].buf, rows, b[1].buf, b[2].buf, z[i], left[i]);
+            double v = u[at + i];
+            place found = look_up(b[ROWS].buf, (int)rows, b[ROW_Z].buf, b[ROW_SLOPE].buf, log(v / (1 - v)), rest[at + i]);
             z[i] = found.z;
             slope[i] = found.slope;
         }
-#pragma omp simd
-        for (int i = 0; i < n; i++) {
-            double beside = log(1 + exp(-fabs(z[i])));
-            double log_y = left[i] - beside + (z[i] < 0 ? z[i] : 0), log_left = left[i] - beside - (z[i] > 0 ? z[i] : 0);
-            double x = f.floor + exp(log_y), log_x = log(x + 1e-305);
-            w[i] += log(slope[i] / (v[i] * (1 - v[i]))) + f.q * log_y + f.p * log_x + log_left - left[i];
-            h[i] -= x * log_x;
-            left[i] = log_left;
-            y[i] = log_y;
-        }
+        take_batch(f, u + at, z, slope, n, rest + at, entropy + at, weight + at, taken + at);
+        if ((work += n) > LOOK_AFTER / 10) work = 0, stopped = signals_arrived(&state);
     }
-    Py_END_ALLOW_THREADS
-    for (int i = 0; i < 8; i++) PyBuffer_Release(&b[i]);
-    Py_RETURN_NONE;
+    PyEval_RestoreThread(state);
+    return finish(b, TAKE, stopped);
 }
 
 static PyMethodDef methods[] = {{"stretched", stretched, METH_VARARGS, "Sums over stretched tables."},
@@ -357,5 +421,5 @@ static PyMethodDef methods[] = {{"stretched", stretched, METH_VARARGS, "Sums ove
                                 {"split", split_rows, METH_VARARGS, "How a factor shares totals with the rest."},
                                 {"take", take, METH_VARARGS, "Draws of a factor's share."},
                                 {NULL, NULL, 0, NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "distribution", NULL, -1, methods, NULL, NULL, NULL, NULL};
-PyMODINIT_FUNC PyInit_distribution(void) { return PyModule_Create(&module); }
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "distribution", NULL, 0, methods, slots, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_distribution(void) { return PyModuleDef_Init(&module); }

@@ -13,14 +13,6 @@
 #define MOST_INNER 8192    /* inner nodes of one factor; ordinary ones have about a hundred */
 #define LANES 8            /* nodes come in whole vectors */
 
-#if defined(__GNUC__) || defined(_OPENMP)
-#define SIMD _Pragma("omp simd")
-#define SIMD_SUMS _Pragma("omp simd reduction(+ : a_re, a_im, b_re, b_im, c_re, c_im)")
-#else
-#define SIMD
-#define SIMD_SUMS
-#endif
-
 typedef struct { double p, q, floor; } factor;
 
 static double discriminant(factor f, double s) {

@@ -1,4 +1,4 @@
-/* Complex arithmetic and special functions in plain C11, and what differs between compilers.
+/* Complex arithmetic and special functions in plain C11.
  *
  * Complex numbers are written out because MSVC has no <complex.h> of the standard kind, and because compilers that
  * follow Annex G (infinities in products) do not vectorise complex products. */
@@ -6,32 +6,9 @@
 #ifndef SEMTROPY_SPECIAL_H
 #define SEMTROPY_SPECIAL_H
 
-#include <math.h>
+#include "portable.h"
 
 #define PI 3.14159265358979323846
-
-#if defined(_MSC_VER)
-#define RESTRICT __restrict
-#elif defined(__GNUC__)
-#define RESTRICT __restrict__
-#else
-#define RESTRICT
-#endif
-
-/* glibc on x86-64 has vector forms of the elementary functions (libmvec), which its header offers under -ffast-math only.
- * That flag would also void every check for NaN, so the forms are declared here. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && !defined(SEMTROPY_PLAIN)
-#if __GLIBC_PREREQ(2, 35)
-#define SIMD_FORM __attribute__((__simd__("notinbranch")))
-SIMD_FORM extern double exp(double);
-SIMD_FORM extern double log(double);
-SIMD_FORM extern double cos(double);
-SIMD_FORM extern double atan2(double, double);
-#endif
-#define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define VECTORISED
-#endif
 
 typedef struct { double re, im; } cplx;
 
