@@ -1,8 +1,8 @@
-"""What generation adds to the time of the model, and how fast a large recording comes back.
+"""The overhead of generation over the model, and the time to read a large recording.
 
-A model that answers at once shows what prompts, grades, seeds and the synced store cost a question; the same questions
-against a plain loop over the model give the ratio. A recording of 1,000 questions x 100 samples with tokens and
-log-probabilities is written through the store, and read back in a process of its own, so that its memory can be told.
+With a model that answers at once, the time per question is that of prompts, grades, seeds and the synced store. A
+recording of 1,000 questions x 100 samples with tokens and log-probabilities is written through the store, and read back
+in a separate process, whose memory is measured.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Instant:
 
 
 def overhead(folder: Path) -> dict[str, float]:
-    """Milliseconds a question, and as a share of a second of sampling."""
+    """Milliseconds per question and per sample."""
     dataset = load_dataset("facts", limit=100)
     plan = GenerationPlan(BriefPrompt(dataset.examples), samples=SAMPLES)
     began = time.perf_counter()
@@ -92,7 +92,7 @@ def made_up_row(index: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def write(folder: Path) -> float:
-    """Seconds to commit the large recording, a question at a time, each synced to the disk."""
+    """Seconds to commit the large recording, question by question, each synced to the disk."""
     rng = np.random.default_rng(0)
     rows = [made_up_row(index, rng) for index in range(QUESTIONS)]
     header = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}

@@ -1,12 +1,12 @@
-"""Recordings looked at closely: does a method order questions by their entropy, and how far off is it in nats?
+"""How well each method ranks the questions of a recording by entropy, and its error in nats.
 
     python -m benchmarks.recorded RECORDING... [--processes 16] [--folds 5] [--json OUT]
 
-A table a recording, methods by numbers of samples: AUROC of finding wrong answers / Spearman's rank correlation
-with the entropy of all samples / root-mean-square distance to it in nats. That entropy is the plug-in estimate of all
-the question's samples with Miller and Madow's correction; where most of a hundred samples differ it is itself too low,
-and a line over the table says how many meanings there are. Priors are fitted on the other folds; figures are means over
-the draws. A distance stands only where a method estimates an entropy.
+One table per recording, methods by numbers of samples: AUROC of finding wrong answers / Spearman's rank correlation
+with the entropy of all samples / root-mean-square error against it in nats. That reference is the plug-in entropy of
+all samples of the question with the Miller-Madow correction. Where most of a hundred samples differ it is too low
+itself; a line above the table gives the number of meanings. Priors are fitted on the other folds; values are means over
+the draws. Scorers, which estimate no entropy, have no error.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for note in notes:
         print(f"- {note}")
     if given.json is not None:
-        told = {"about": about, "notes": notes, "figures": [asdict(figure) for figure in found]}
-        given.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        found_json = {"about": about, "notes": notes, "figures": [asdict(figure) for figure in found]}
+        given.json.write_text(json.dumps(found_json, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

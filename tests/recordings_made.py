@@ -1,4 +1,4 @@
-"""A small graded recording: wrong answers scatter more, so there is something to tell apart."""
+"""A small graded recording in which wrong answers have more meanings."""
 
 from __future__ import annotations
 

@@ -33,6 +33,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="KEY=VALUE",
         help="set a header field that the file lacks: model=NAME, dataset=NAME, temperature=1.0, eos_included=true",
     )
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        type=_names,
+        metavar="NAME=COLUMN",
+        help="csv: the name of a column in the file, as question=prompt or text=response; may be repeated",
+    )
     parser.set_defaults(run=run)
 
 
@@ -41,7 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ..recording import Header
     from ..recording.importers import import_recording
 
-    found = import_recording(arguments.format, arguments.source, arguments.target, header=dict(arguments.set))
+    found = import_recording(
+        arguments.format,
+        arguments.source,
+        arguments.target,
+        header=dict(arguments.set),
+        columns=dict(arguments.map),
+    )
     samples = sum(len(row["samples"]) for row in found.rows)
     print(f"{arguments.target}: {len(found.rows)} questions, {samples} samples")
     why = Header(found.header).why_logprobs_unusable
@@ -52,8 +66,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _names(text: str) -> tuple[str, str]:
+    """`question=prompt` as a pair."""
+    name, equals, column = text.partition("=")
+    if not (name and equals and column):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=COLUMN")
+    return name, column
+
+
 def _assignment(text: str) -> tuple[str, Any]:
-    """`temperature=1.0` as a key and a JSON value; what is no JSON is text."""
+    """`temperature=1.0` as a key and a JSON value; anything that is not JSON is text."""
     key, equals, value = text.partition("=")
     if not (key and equals):
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")

@@ -1,4 +1,4 @@
-"""The recording that ships with the package: something to evaluate before having anything of one's own."""
+"""The recording that ships with the package, to try an evaluation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["example_recording"]
 
 
 def example_recording() -> Path:
-    """Where the shipped recording is: 43 questions, 100 samples each of SmolLM2-135M, graded.
+    """The path of the shipped recording: 43 graded questions, with 100 samples each of SmolLM2-135M.
 
     >>> example_recording().name
     'facts--smollm2.jsonl.gz'

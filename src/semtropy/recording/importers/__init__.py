@@ -30,16 +30,21 @@ def import_recording(
     target: str | os.PathLike[str],
     *,
     header: Mapping[str, Any] | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Imported:
     """Write the recording `target` from the file `source` of another tool.
 
-    `header` adds fields to the header or overrides those found in the file. No code in a pickle is run.
+    `header` adds fields to the header or overrides those found in the file. `columns` maps columns of a recording to
+    those of a table with other names, for the format `csv`. No code in a pickle is run.
     """
     if kind not in FORMATS:
         raise InputError(f"unknown format {kind!r}: choose one of {', '.join(FORMATS)}")
+    if columns and kind != "csv":
+        raise InputError(f"columns can be mapped for the format csv only, not for {kind}: leave --map out")
     module, function = FORMATS[kind]
+    options = {"columns": columns} if columns else {}
     try:
-        found: Imported = getattr(import_module(f".{module}", __name__), function)(Path(source))
+        found: Imported = getattr(import_module(f".{module}", __name__), function)(Path(source), **options)
     except (RecursionError, MemoryError) as error:
         raise RecordingError(f"is nested too deeply or too large ({error})", path=str(source)) from None
     if not found.rows:

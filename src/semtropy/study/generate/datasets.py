@@ -105,12 +105,7 @@ def load_dataset(
     if limit is not None and limit < 1:
         raise InputError(f"limit is {limit}: ask at least one question")
     named = NAMED_SETS.get(name)
-    if named is None:
-        train, test, source = _own_file(name, data)
-        size = None
-    else:
-        train, test, source = _named(named, data)
-        size = named.size
+    train, test, source = _own_file(name, data) if named is None else _named(named, data)
     if not test:
         raise InputError(f"{source} holds no question with an answer for {name}")
     chosen = examples_from or ("facts" if named is None else "set")
@@ -127,7 +122,7 @@ def load_dataset(
     return Dataset(
         name=name if named else Path(name).name,
         source=source,
-        questions=tuple(asked[: limit or size]),
+        questions=tuple(asked[: limit or (named.size if named else None)]),
         examples=tuple(held_back[:examples]),
         rehearsals=tuple(held_back[examples:]),
         with_context=bool(named and named.needs_context),

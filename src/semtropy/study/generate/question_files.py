@@ -105,7 +105,8 @@ def _decode(data: bytes, path: str) -> str:
 
 
 def _csv_rows(text: str, path: str) -> Iterator[Record]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    csv.field_size_limit(2**31 - 1)  # contexts may be long
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         yield from (Record(row, path, reader.line_num) for row in reader)
     except csv.Error as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GenerationReport", "Progress", "generate", "recording_header", "run_identity"]
 
-MAX_FAILURES_IN_ROW = 20  # after so many failures in a row the run ends: the model does not answer any more
+MAX_FAILURES_IN_ROW = 20  # then the run ends: the model no longer answers
 
 
 @dataclass(frozen=True, slots=True)
