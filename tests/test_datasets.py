@@ -156,7 +156,7 @@ def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, words: str)
         ("q.jsonl.gz", gzip.compress(b'{"question": "a"}')[:-9], r"q\.jsonl\.gz: is not complete gzip data"),
         ("q.jsonl.gz", b'{"question": "a"}', r"q\.jsonl\.gz: is not complete gzip data"),
         ("q.json", b"[" * 100_000, r"q\.json: is nested too deeply"),
-        ("q.csv", b'question\nwho?\n"where?\n', r"q\.csv, line 4: is not CSV"),
+        ("q.csv", b'question\nwho?\n"where?\n', r"q\.csv, line 3: is not CSV"),
     ],
 )
 def test_damaged_files_are_named(tmp_path: Path, name: str, data: bytes, words: str) -> None:

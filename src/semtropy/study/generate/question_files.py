@@ -110,7 +110,7 @@ def _csv_rows(text: str, path: str) -> Iterator[Record]:
     try:
         yield from (Record(row, path, reader.line_num) for row in reader)
     except csv.Error as error:
-        raise RecordingError(f"is not CSV ({error})", path=path, line=reader.line_num + 1) from None
+        raise RecordingError(f"is not CSV ({error})", path=path, line=reader.reader.line_num) from None
 
 
 def _json_rows(text: str, path: str) -> Iterator[Record]:
