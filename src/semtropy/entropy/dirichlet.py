@@ -22,6 +22,8 @@ def dirichlet_moments(alphas: ArrayLike) -> tuple[float, float]:
 
     E[h] = digamma(A + 1) - sum_j a_j / A digamma(a_j + 1), with A = sum_j a_j.
 
+    alphas  the parameters of the Dirichlet, one per meaning
+
     >>> mean, second = dirichlet_moments([1.0, 1.0])
     >>> round(mean, 12), round(second - mean**2, 12)
     (0.5, 0.035021977717)

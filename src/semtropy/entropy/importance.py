@@ -31,10 +31,21 @@ def importance_moments(
     rng: np.random.Generator | None,
     draws: int = 1000,
 ) -> tuple[Floats, Floats, Floats]:
-    """Mean and variance of the entropy and log Z for each K in `sizes`.
+    """Mean and variance of the entropy and log Z for each K in `sizes`, by importance sampling.
 
-    The proposals are `draws` points, uniform on the part of the simplex above the floors; the weights are the
-    density prod_j b_j^(alpha + c_j - 1).
+    counts  number of draws of each meaning seen
+    floors  lower bound of each of these meanings' probabilities
+    sizes   the numbers of meanings K to consider
+    alpha   parameter of the symmetric Dirichlet
+    rng     source of randomness
+    draws   number of proposals
+
+    The proposals are uniform on the part of the simplex above the floors; the weights are the density
+    prod_j b_j^(alpha + c_j - 1).
+
+    >>> mean, variance, log_z = importance_moments([1], [0.3], [7], 0.5, np.random.default_rng(0), draws=100_000)
+    >>> mean.round(1)
+    array([1.3])
     """
     if rng is None:
         raise InputError("importance sampling draws at random: pass rng=numpy.random.default_rng(seed)")

@@ -35,7 +35,15 @@ __all__ = ["Moments", "moments", "moments_batch"]
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Mean and variance of the entropy in nats, and the log-evidence: one entry for each support size."""
+    """Moments of the entropy, with one entry per support size.
+
+    mean          posterior mean, in nats
+    variance      posterior variance, in squared nats
+    log_evidence  logarithm of the marginal likelihood
+
+    >>> moments([2, 1], [0.3, 0.1], [2, 3]).mean.round(6)
+    array([0.598971, 0.789831])
+    """
 
     mean: Floats
     variance: Floats
@@ -58,10 +66,16 @@ def moments(
 ) -> Moments:
     """Moments of the entropy under Dirichlet(alpha + counts) over K meanings, truncated below at the floors.
 
-    Parameters: `counts` (whole numbers up to 10^8) and `floors`, one entry for each meaning seen; `sizes`,
-    the numbers of meanings K to consider, rising, up to 10^12. The result is exact to `tolerance` in the mean and
-    100 times that, relative, in the variance and the evidence, or a ConvergenceError.
-    `method="importance"` gives the paper's estimate from `draws` uniform draws of `rng` instead.
+    counts     number of draws of each meaning seen, whole numbers up to 10^8
+    floors     lower bound of each of these meanings' probabilities
+    sizes      the numbers of meanings K to consider, rising, up to 10^12
+    alpha      parameter of the symmetric Dirichlet
+    method     "exact", or "importance" for the paper's importance sampler
+    rng        source of randomness of the importance sampler
+    draws      number of its draws
+    tolerance  absolute error of the mean; 100 times that, relative, for the variance and the evidence
+
+    Raises ConvergenceError where the tolerance is not reached.
 
     >>> moments([1], [0.3], [7]).mean.round(9)
     array([1.26870883])
@@ -95,7 +109,13 @@ def moments_batch(
     *,
     tolerance: float = 1e-9,
 ) -> list[Moments]:
-    """`moments` for many prompts in one pass: one list of counts, floors and sizes for each.
+    """`moments` for many prompts in one pass.
+
+    counts     one list per prompt: the number of draws of each meaning seen
+    floors     one list per prompt: the lower bound of each of these meanings' probabilities
+    sizes      one list per prompt: the numbers of meanings K to consider, rising
+    alpha      parameter of the symmetric Dirichlet
+    tolerance  as in `moments`
 
     >>> [m.mean.round(6).tolist() for m in moments_batch([[1], [2, 1]], [[0.3], [0.5, 0.1]], [[2, 3], [2]])]
     [[0.380629, 0.647436], [0.575976]]

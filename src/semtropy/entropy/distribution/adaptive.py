@@ -32,8 +32,14 @@ def cdf(
 ) -> Floats:
     """P(h <= point) under a Dirichlet(alpha + counts) over `size` meanings, each seen one above its lower bound.
 
-    This is the truncated Dirichlet posterior of Ciosek et al. (TMLR 2025). `counts` and `floors` have one entry per
-    seen meaning. Raises `ConvergenceError` where the error estimate stays 100 times above `tolerance`.
+    This is the truncated Dirichlet posterior of Ciosek et al. (TMLR 2025).
+
+    counts     number of draws of each meaning seen
+    floors     lower bound of each of these meanings' probabilities
+    size       the number of meanings K
+    points     entropies in nats
+    alpha      parameter of the symmetric Dirichlet
+    tolerance  aim for the error; raises ConvergenceError if the estimate stays 100 times above it
 
     >>> cdf([1], [0.3], 7, [0.5, 1.0, 1.5]).round(4)
     array([0.0067, 0.1395, 0.8287])
@@ -56,8 +62,15 @@ def two_level_cdf(
 ) -> Floats:
     """P(h <= point) under the two-level model (see two_level.py) with K = `size` meanings.
 
-    `floors` has the summed probability of the sequences of each seen meaning, and `no_logprob` the number of
-    further draws of it whose probability is unknown. The number of distinct sequences does not matter.
+    floors      summed probability of the distinct sequences of each meaning seen
+    size        the number of meanings K
+    points      entropies in nats
+    alpha       parameter of the symmetric Dirichlet over meanings
+    theta       concentration of the stick-breaking prior over sequences
+    no_logprob  further draws of each meaning whose probability is unknown; default none
+    tolerance   aim for the error, as in `cdf`
+
+    The number of distinct sequences does not matter.
 
     >>> two_level_cdf([0.3], 7, [0.5, 1.0, 1.5], alpha=0.05, theta=0.1).round(4)
     array([0.172 , 0.7907, 0.9984])

@@ -33,7 +33,9 @@ SMALL_RISE = 1e-3  # over such a rise a distribution function is taken to be str
 def mix(weights: Floats, means: Floats, variances: Floats) -> tuple[float, float]:
     """Mean and variance of a mixture, by the laws of total expectation and variance (Ciosek et al., eq. 8).
 
-    `weights` need not sum to 1.
+    weights    weight of each component; they need not sum to 1
+    means      mean of each component
+    variances  variance of each component
 
     >>> mix(np.array([1.0, 1.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
     (1.0, 1.5)
