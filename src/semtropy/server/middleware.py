@@ -127,40 +127,43 @@ class RequestGuard:
             log.info("request", extra={"fields": line})
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started, whole = False, scope["method"] in ("GET", "HEAD")
+        started, whole, body = False, scope["method"] in ("GET", "HEAD"), receive
 
         async def noting(message: Message) -> None:
             nonlocal started
+            if message["type"] == "http.response.start" and not whole:
+                # The rest of the body is not wanted: without this the client could go on sending it.
+                message["headers"] = [*message.get("headers", []), (b"connection", b"close")]
             started = True
             await send(message)
+
+        async def receiving() -> Message:
+            nonlocal whole
+            message = await receive()
+            whole = whole or not message.get("more_body", False)
+            return message
 
         try:
             self._check_host(scope)
             if scope["path"].startswith(("/v1/", "/api/")):
                 self._check_key(scope)
                 if scope["method"] == "POST":
-                    receive = await self._checked_body(scope, receive)
-                    whole = scope["path"] not in UPLOADS
+                    body = await self._checked_body(scope, receiving)
                 if self._limit is None:
                     self._limit = ConcurrencyLimit(
                         self.settings.concurrency, self.settings.queue, self.metrics
                     )
                 async with self._limit:
-                    await self.app(scope, receive, noting)
+                    await self.app(scope, body, noting)
             else:
-                await self.app(scope, receive, noting)
+                await self.app(scope, body, noting)
         except Exception as error:
             self.metrics.errors.labels(error_kind(error)).inc()
             if not isinstance(error, Problem):
                 log.error("failure", exc_info=error, extra={"fields": scope[LOG_FIELDS]})
             if started:
                 raise
-            reply = error_response(error)
-            if (
-                not whole
-            ):  # the rest of the body is not wanted: without this the client could go on sending it
-                reply.headers["Connection"] = "close"
-            await reply(scope, receive, send)
+            await error_response(error)(scope, receive, noting)
 
     def _route(self, scope: Scope) -> str:
         """The label for counters: unknown paths share one, so that they cannot fill the table."""
