@@ -32,6 +32,9 @@ class Stream:
 
     header  its first line
     rows    an iterator over its rows, which can be used once
+
+    >>> Stream(Header.make(model="m"), iter([])).header.model
+    'm'
     """
 
     header: Header
@@ -46,6 +49,14 @@ def open_recording(
     path         a file, or the folder of a store
     allow_empty  whether a recording without questions is allowed
     limits       what the file may unpack to; by default `Limits()`, or none with SEMTROPY_LIMITS=off
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "run.jsonl")
+    >>> write_recording(path, Header.make(model="m"), [{"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}]}])
+    1
+    >>> stream = open_recording(path)
+    >>> stream.header.model, next(stream.rows).question
+    ('m', '2 + 2?')
     """
     place = Path(path)
     parts = _reader(place, limits or Limits.default())
@@ -59,6 +70,13 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[Row]:
     """Yield the rows of a recording one at a time.
 
     path  a file, or the folder of a store
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "run.jsonl")
+    >>> write_recording(path, Header.make(model="m"), [{"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}]}])
+    1
+    >>> [row.id for row in read_rows(path)]
+    ['1']
     """
     return open_recording(path).rows
 
@@ -71,6 +89,14 @@ def read_recording(
     path         a file, or the folder of a store
     allow_empty  whether a recording without questions is allowed
     limits       what the file may unpack to; by default `Limits()`, or none with SEMTROPY_LIMITS=off
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "run.jsonl.gz")
+    >>> write_recording(path, Header.make(model="m"), [{"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}]}])
+    1
+    >>> recording = read_recording(path)
+    >>> recording.header.model, recording.rows[0].samples[0].text
+    ('m', '4')
     """
     stream = open_recording(path, allow_empty=allow_empty, limits=limits)
     with _collector_paused():
@@ -85,6 +111,12 @@ def write_recording(
     path    the file to write; it appears under its name only once it is complete
     header  the first line: a `Header`, or a mapping with its keys
     rows    the questions: `Row`s, or mappings with their keys
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "run.jsonl")
+    >>> rows = [{"id": "1", "question": "2 + 2?", "samples": [{"text": "4", "logprob": -0.1}]}]
+    >>> write_recording(path, {"semtropy_recording": 1, "model": "m", "temperature": 1.0, "eos_included": True}, rows)
+    1
     """
     name = Path(path).name
     if name.endswith(".parquet"):
