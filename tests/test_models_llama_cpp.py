@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -175,3 +177,62 @@ def test_small_models_run_on_one_thread_and_large_ones_leave_half(monkeypatch):
     assert threads_for(8_000_000_000) == 4
     monkeypatch.setattr("os.getloadavg", lambda: (6.5, 0, 0), raising=False)
     assert threads_for(8_000_000_000) == 1
+
+
+INTERRUPTED = """
+import os, signal, sys
+import numpy as np
+from semtropy.models import load_model
+
+QUESTION = "Who was the mayor of Timisoara in 1911?"
+model = load_model("smollm2")
+server, moments = model._server, {}
+
+
+class Interrupting:
+    '''llama.cpp, with a Ctrl-C at a chosen call or token.'''
+
+    def handle_completions(self, request, *callback):
+        moments["call"] -= 1
+        if moments["call"] == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        if not callback:
+            return server.handle_completions(request)
+
+        def receive(chunk):
+            moments["token"] -= 1
+            if moments["token"] == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+            return callback[0](chunk)
+
+        return server.handle_completions(request, receive)
+
+
+def draw(**at):
+    moments.update({"call": 0, "token": 0} | at)
+    model._ready = None
+    return model.sample(QUESTION, 3, rng=np.random.default_rng(0))
+
+
+expected = draw()
+model._server = Interrupting()
+for at in [*({"call": k} for k in range(1, 6)), *({"token": k} for k in range(1, 12))]:
+    try:
+        draw(**at)
+        print("lost", at)
+    except KeyboardInterrupt:
+        print("interrupted", at)
+print("as before" if draw() == expected else "other draws")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C on Windows")
+def test_ctrl_c_ends_it_every_time_and_leaves_it_usable(smollm2):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=False
+    )
+    *said, last = done.stdout.splitlines()
+    assert len(said) == 16, done.stderr
+    assert [line for line in said if not line.startswith("interrupted")] == []
+    assert last == "as before"
+    assert done.stderr == ""

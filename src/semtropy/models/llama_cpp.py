@@ -11,10 +11,11 @@ import math
 import os
 import secrets
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.special import entr, logsumexp
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from .weights import Progress
 
 __all__ = ["LlamaCpp", "gguf", "smollm2", "threads_for"]
+
+T = TypeVar("T")
 
 # The number of likeliest tokens per position among which those that end the answer are summed.
 _ALTERNATIVES = 64
@@ -63,6 +66,7 @@ class LlamaCpp:
         self.threads = threads or threads_for(self.path.stat().st_size)
         self._server = _load(self.path, min(context, self.header.context), self.threads)
         self._lock = threading.Lock()
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="semtropy-llama")
         self._ready: str | None = None
 
     def sample(
@@ -77,9 +81,13 @@ class LlamaCpp:
         """Draw `n` continuations of `prompt` as it stands, each up to its first line break."""
         seeds = np.random.default_rng(rng).integers(1 << 31, size=n)
         with self._lock:
-            if self._ready != prompt:
-                self._prepare(prompt)
-            return [self._one(prompt, temperature, int(seed)) for seed in seeds]
+            try:
+                if self._ready != prompt:
+                    self._prepare(prompt)
+                return [self._one(prompt, temperature, int(seed)) for seed in seeds]
+            except BaseException:
+                self._ready = None  # an interrupted request leaves the cache in an unknown state
+                raise
 
     def _prepare(self, prompt: str) -> None:
         """Bring the cache to the state from which draws for this prompt always start."""
@@ -128,19 +136,33 @@ class LlamaCpp:
 
     def _ask(self, request: dict[str, Any], on_token: Any = None) -> dict[str, Any]:
         failed: list[dict[str, Any]] = []
-        raised: list[BaseException] = []
+        raised: list[Exception] = []
+        interrupted = threading.Event()
 
         def receive(chunk: dict[str, Any]) -> bool:
+            """Take a chunk of the stream; True ends it."""
+            if interrupted.is_set():
+                return True
             if "error" in chunk:
                 failed.append(chunk["error"])
                 return True
             try:
                 return bool(on_token(chunk))
-            except BaseException as error:  # Ctrl-C too: llama.cpp would swallow it, and the check go on
+            except Exception as error:  # llama.cpp would swallow it
                 raised.append(error)
                 return True
 
-        reply = self._server.handle_completions(request, *([receive] if on_token else []))
+        # Python delivers Ctrl-C to the main thread, inside whatever runs there. In a callback of llama.cpp it would be
+        # lost, so callbacks run in another thread and this one does nothing but wait.
+        try:
+            reply = _result(
+                self._worker.submit(
+                    self._server.handle_completions, request, *([receive] if on_token else [])
+                )
+            )
+        except BaseException:
+            interrupted.set()
+            raise
         if raised:
             raise raised[0]
         if isinstance(reply, dict) and "error" in reply:
@@ -148,6 +170,14 @@ class LlamaCpp:
         if failed:
             raise _error(failed[0])
         return reply if isinstance(reply, dict) else {}
+
+
+def _result(future: Future[T]) -> T:
+    """The result of `future`; waits in short steps, since Windows cannot interrupt a longer one."""
+    while True:
+        done, _ = wait([future], timeout=0.2)
+        if done:
+            return future.result()
 
 
 def _entries(chunk: dict[str, Any]) -> tuple[list[dict[str, Any]], str | None]:

