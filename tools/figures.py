@@ -79,7 +79,15 @@ def score_example() -> str:
     return "\n".join(["```text", *(row.rstrip() for row in printed.splitlines()[:5]), "```"])
 
 
+def gateway_settings() -> str:
+    """The settings of the gateway as a table."""
+    from semtropy.server.settings import settings_table
+
+    return settings_table()
+
+
 FIGURES = {
+    "gateway-settings": Figure(gateway_settings, quick=True),
     "study-example": Figure(study_example),
     "paper-table": Figure(paper_table, quick=True, needs=SHARED),
     "paper-savings": Figure(paper_savings, needs=SHARED),
@@ -104,7 +112,9 @@ def with_figures(text: str, made: dict[str, str]) -> str:
     """
     return MARKED.sub(
         lambda found: (
-            f"{found['from']}{made[found['name']]}\n{found['to']}" if found["name"] in made else found[0]
+            f"{found['from']}{made[found['name']].strip()}\n{found['to']}"
+            if found["name"] in made
+            else found[0]
         ),
         text,
     )

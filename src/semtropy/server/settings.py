@@ -39,7 +39,7 @@ def _set(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the gateway runs. Later wins: default, TOML file, environment, flag.
+    """The settings of the gateway. Flags override the environment, which overrides the TOML file and the defaults.
 
     >>> Settings(port=9000).port
     9000
@@ -49,72 +49,77 @@ class Settings:
     semtropy.errors.InputError: mode is 'quiet': one of annotate, block, off
     """
 
-    host: str = _set("127.0.0.1", "address to listen on; loopback unless told otherwise")
+    host: str = _set("127.0.0.1", "address to listen on; the default is reachable from this machine only")
     hosts: tuple[str, ...] = _set(
         (),
-        "host names that requests may name, separated by commas; * allows all "
-        "(default: those of loopback when listening there, else all)",
+        "allowed values of the Host header, separated by commas; * allows all "
+        "(default: loopback names when listening on loopback, else all)",
     )
-    port: int = _set(8080, "port to listen on; 0 takes a free one", least=0)
-    workers: int = _set(1, "processes; each has its own cache and limits", least=1)
+    port: int = _set(8080, "port to listen on; 0 chooses a free one", least=0)
+    workers: int = _set(1, "number of processes; each has a separate cache and limits", least=1)
     upstream: str | None = _set(
-        None, "base URL of an OpenAI-style endpoint, as http://host/v1; without one, model answers"
+        None, "base URL of an OpenAI-compatible endpoint, such as http://host/v1 (default: use `model`)"
     )
     upstream_key: str | None = _set(
-        None, "key for the upstream; without one the client's own is passed on", secret=True
+        None, "key for the upstream (default: the key that the client sends)", secret=True
     )
-    upstream_model: str | None = _set(None, "the upstream's model that /v1/check and the page ask")
-    upstream_timeout: float = _set(120.0, "seconds the upstream may stay silent", least=0.1)
-    upstream_concurrency: int = _set(32, "sampling requests under way to the upstream at once", least=1)
-    model: str = _set("smollm2", "the model that answers where there is no upstream")
-    judge: str | None = _set(None, "who decides which answers mean the same (default: the built-in judge)")
+    upstream_model: str | None = _set(None, "the upstream's model for /v1/check and the page")
+    upstream_timeout: float = _set(120.0, "seconds to wait for the upstream to send something", least=0.1)
+    upstream_concurrency: int = _set(32, "concurrent sampling requests to the upstream", least=1)
+    model: str = _set("smollm2", "the model to use without an upstream")
+    judge: str | None = _set(None, "the judge that groups answers by meaning (default: the built-in one)")
     estimator: str = _set("bayes", "estimator of the entropy")
-    prior: str | None = _set(None, "file of a prior fitted on training questions")
-    calibration: str | None = _set(None, "file that turns entropy into a probability")
+    prior: str | None = _set(None, "file with a prior fitted on training questions")
+    calibration: str | None = _set(None, "file written by `semtropy calibrate`")
     mode: str = _set(
         "annotate",
-        "annotate adds a verdict, block also withholds flagged answers, off passes through",
+        "annotate adds a verdict, block also withholds flagged answers, off does nothing",
         among=MODES,
     )
-    place: str = _set("body", "where the verdict goes: body, or headers alone", among=PLACES)
+    place: str = _set("body", "where to put the verdict: body (and headers), or headers only", among=PLACES)
     refusal: str = _set(
-        "I am not sure enough of the answer to give it.", "what block says instead of a flagged answer"
+        "I am not sure enough of the answer to give it.",
+        "what mode block returns instead of a flagged answer",
     )
     on_error: str = _set(
-        "pass", "when a check fails in mode block: pass the answer on, or block it", among=ON_ERROR
+        "pass", "what to do if a check fails in mode block: pass or block the answer", among=ON_ERROR
     )
     variance: float | None = _set(
-        None, "stop sampling at this variance of the entropy (default: that of `semtropy check`)", least=0
+        None, "stop sampling at this variance of the entropy (default: as in `semtropy check`)", least=0
     )
-    confidence: float | None = _set(None, "stop when above or below the threshold with this probability")
+    confidence: float | None = _set(None, "stop sampling when the verdict is certain with this probability")
     threshold: float = _set(THRESHOLD, "flag above this entropy in nats", least=0)
-    max_samples: int = _set(10, "most samples a check may draw, whatever a request asks for", least=1)
-    max_seconds: float = _set(30.0, "longest a check may take, whatever a request asks for", least=0.1)
-    sample_tokens: int = _set(256, "length of a sample where the request sets none", least=1)
-    keys: tuple[str, ...] = _set(
-        (), "keys clients must show, separated by commas; none: open to all who can connect", secret=True
+    max_samples: int = _set(10, "upper limit on the samples of a check, whatever a request sets", least=1)
+    max_seconds: float = _set(
+        30.0, "upper limit on the seconds of a check, whatever a request sets", least=0.1
     )
-    max_body: int = _set(1_000_000, "largest request in bytes; more gets 413", least=1)
-    max_header: int = _set(64_000, "largest request head in bytes; more gets 431", least=1000)
-    max_prompt: int = _set(20_000, "longest prompt in characters; more gets 413", least=1)
+    sample_tokens: int = _set(256, "length limit of a sample, in tokens, if the request sets none", least=1)
+    keys: tuple[str, ...] = _set(
+        (), "keys that clients must send one of, separated by commas (default: no key needed)", secret=True
+    )
+    max_body: int = _set(1_000_000, "largest request body in bytes; larger ones get 413", least=1)
+    max_header: int = _set(64_000, "largest request head in bytes; larger ones get 431", least=1000)
+    max_prompt: int = _set(20_000, "longest prompt in characters; longer ones get 413", least=1)
     max_upload: int = _set(
-        64_000_000, "largest recording the page may upload, in bytes; 0 turns it off", least=0
+        64_000_000,
+        "largest recording that can be uploaded to the page, in bytes; 0 disables uploads",
+        least=0,
     )
     upload_memory: int = _set(
-        1500, "address space of the process that evaluates an upload, in megabytes", least=100
+        1500, "memory limit of the process that evaluates an upload, in megabytes", least=100
     )
     max_reply: int = _set(
-        16_000_000, "longest answer that is checked, in bytes; longer ones pass unchecked", least=1
+        16_000_000, "longest answer that is checked, in bytes; longer ones are not checked", least=1
     )
     max_connections: int = _set(1000, "open connections per process; more get 503", least=1)
     client_timeout: float = _set(
         60.0, "seconds a client may take to send a request, or to read a part of the reply", least=0.1
     )
-    concurrency: int = _set(64, "requests handled at once by a process", least=1)
-    queue: int = _set(64, "requests that may wait for their turn; more get 429", least=0)
-    cache_size: int = _set(1024, "checks remembered; 0 remembers none", least=0)
-    cache_seconds: float = _set(300.0, "how long a check is remembered", least=0)
-    grace_seconds: float = _set(30.0, "how long requests may finish after a signal to stop", least=0)
+    concurrency: int = _set(64, "concurrent requests per process", least=1)
+    queue: int = _set(64, "requests that may wait for their turn; further ones get 429", least=0)
+    cache_size: int = _set(1024, "number of cached checks; 0 disables the cache", least=0)
+    cache_seconds: float = _set(300.0, "lifetime of a cached check in seconds", least=0)
+    grace_seconds: float = _set(30.0, "seconds that requests have to finish after a signal to stop", least=0)
     log_level: str = _set("info", "debug, info, warning or error", among=LEVELS)
 
     def __post_init__(self) -> None:
