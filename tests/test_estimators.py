@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tools.default_prior import default_prior
 
 from semtropy import Evidence, Partition, Sample
+from semtropy.entropy import DirichletComponent, PitmanYorComponent, SequencePrior, contour, two_level
 from semtropy.errors import InputError
 from semtropy.estimators import NAMES, PaperPrior, Prior, load_estimator
 from semtropy.nouns import Estimator
@@ -165,6 +167,67 @@ def test_more_meanings_than_any_in_training_is_no_special_case() -> None:
     assert belief.mean > np.log(20)
 
 
+# ---- the compiled and the NumPy form -------------------------------------------------------------------------
+
+
+def many(n: int) -> list[Evidence]:
+    """Evidence of n meanings: counts alone, equal lower bounds, one large and many tiny ones."""
+    return [
+        Evidence(counts=(1,) * n),
+        Evidence(counts=(1,) * n, floors=(0.5 / n,) * n),
+        Evidence(counts=(n, *(1,) * (n - 1)), floors=(0.3, *(1e-9,) * (n - 1))),
+    ]
+
+
+@pytest.mark.parametrize("meanings", [500, 1000])
+def test_many_meanings_are_no_special_case(meanings: int) -> None:
+    bayes = load_estimator("bayes")
+    together = bayes.batch(many(meanings))
+    for i, evidence in enumerate(many(meanings)):
+        belief = bayes(evidence)
+        low, high = belief.interval(0.9) or (0.0, 0.0)
+        assert 0 < low < belief.mean < high < np.log(8 * meanings) + 1
+        assert 0 < (belief.variance or 0.0) < 0.01
+        assert together.mean[i] == pytest.approx(belief.mean, abs=1e-6)
+    counts, even, uneven = together.mean
+    assert np.log(meanings) < even < counts  # a lower bound on every meaning leaves less for unseen ones
+    assert uneven < even
+
+
+def test_compiled_and_numpy_beliefs_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    if contour._kernel is None:
+        pytest.skip("the compiled kernel is not built on this machine")
+    rng = np.random.default_rng(5)
+    evidences = [*DRAWS, *many(300)]
+    for n in (1, 2, 3, 5, 8, 12):
+        for scale in (0.1, 3.0):
+            floors = rng.dirichlet(np.full(n, scale)) * rng.uniform(0.05, 1.0)
+            evidences.append(Evidence(counts=(1,) * n, floors=tuple(np.maximum(floors, 1e-30).tolist())))
+    priors = Prior.default(), Prior.fit([_row(i, 1 + i % 7) for i in range(14)])
+    compiled = [load_estimator("bayes", prior=prior).batch(evidences) for prior in priors]
+    monkeypatch.setattr(contour, "_kernel", None)
+    for prior, found in zip(priors, compiled, strict=True):
+        plain = load_estimator("bayes", prior=prior).batch(evidences)
+        np.testing.assert_allclose(found.mean, plain.mean, atol=1e-7)
+        np.testing.assert_allclose(found.variance, plain.variance, atol=1e-7)
+
+
+def test_columns_that_are_left_out_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    bayes, evidences = (
+        load_estimator("bayes"),
+        [*DRAWS, Evidence(counts=(1,) * 3, floors=(0.02, 1e-16, 1e-34))],
+    )
+    quick = bayes.batch(evidences)
+    monkeypatch.setattr(two_level, "NEGLIGIBLE", -np.inf)
+    np.testing.assert_allclose(quick.mean, bayes.batch(evidences).mean, atol=1e-7)
+
+
+def test_what_a_belief_leaves_out_is_bounded_in_sum() -> None:
+    for evidence in DRAWS:
+        kept = load_estimator("bayes")(evidence).distribution.components
+        assert sum(part.weight for part in kept) >= 1 - 1e-4
+
+
 # ---- priors --------------------------------------------------------------------------------------------------
 
 
@@ -198,8 +261,86 @@ def test_priors_round_trip(tmp_path: Path) -> None:
     assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_a_wrong_prior_file_is_told(tmp_path: Path) -> None:
-    (tmp_path / "prior.json").write_text('{"kinds": []}')
+VERSION_1 = {
+    "semtropy_prior": 1,
+    "trained_on": 3,
+    "kinds": [
+        {
+            "alpha": 0.2,
+            "sizes": [1, 10],
+            "theta": 0.1,
+            "main": 2,
+            "evenness": 1.0,
+            "discount": 0.0,
+            "weights": [1, 3],
+        },
+        {
+            "endless": 0.25,
+            "concentrations": [0.5, 9.0],
+            "theta": 1.0,
+            "main": 0,
+            "evenness": 0.0,
+            "discount": 0.5,
+            "weights": [2, 2],
+        },
+    ],
+}
+
+
+def test_prior_files_of_version_1_are_read(tmp_path: Path) -> None:
+    (tmp_path / "prior.json").write_text(json.dumps(VERSION_1))
+    assert Prior.load(tmp_path / "prior.json") == Prior(
+        (
+            DirichletComponent(0.2, SequencePrior(0.1, main=2, evenness=1.0), (1, 10)),
+            PitmanYorComponent(0.25, SequencePrior(1.0, discount=0.5), (0.5, 9.0)),
+        ),
+        ((0.125, 0.375), (0.25, 0.25)),
+        trained_on=3,
+    )
+
+
+def test_prior_files_are_written_in_version_2(tmp_path: Path) -> None:
+    prior = Prior.from_dict(VERSION_1)
+    prior.save(tmp_path / "prior.json")
+    written = json.loads((tmp_path / "prior.json").read_text())
+    assert written["semtropy_prior"] == 2
+    assert written["components"][1] == {
+        "type": "pitman-yor",
+        "discount": 0.25,
+        "concentrations": [0.5, 9.0],
+        "sequences": {"theta": 1.0, "main": 0, "evenness": 0.0, "discount": 0.5},
+        "weights": [0.25, 0.25],
+    }
+    assert Prior.load(tmp_path / "prior.json") == prior
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"semtropy_prior": 3}, "must be 1 or 2"),
+        ({"kinds": []}, "sum to more than 0"),
+        ({"kinds": [{**VERSION_1["kinds"][0], "weights": [1]}]}, "one weight"),
+        ({"kinds": [{**VERSION_1["kinds"][0], "weights": [1, -1]}]}, "one weight"),
+        ({"kinds": [{**VERSION_1["kinds"][0], "weights": [1, float("nan")]}]}, "one weight"),
+        ({"kinds": [{**VERSION_1["kinds"][0], "alpha": float("nan")}]}, "alpha"),
+        ({"kinds": [{**VERSION_1["kinds"][0], "sizes": [10, 1]}]}, "sizes"),
+        ({"kinds": [{**VERSION_1["kinds"][1], "concentrations": [0.5, 0.5]}]}, "concentrations"),
+        ({"kinds": [{"alpha": 0.2}]}, "sizes"),
+        (
+            {"semtropy_prior": 2, "components": [{"type": "poisson", "sequences": VERSION_1["kinds"][0]}]},
+            "poisson",
+        ),
+    ],
+)
+def test_a_wrong_prior_file_is_an_error_that_names_it(tmp_path: Path, change: dict, message: str) -> None:
+    (tmp_path / "prior.json").write_text(json.dumps({**VERSION_1, **change}))
+    with pytest.raises(InputError, match=rf"prior\.json: .*{message}"):
+        Prior.load(tmp_path / "prior.json")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '{"semtropy_prior": 2}'])
+def test_a_file_that_is_no_prior_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "prior.json").write_text(text)
     with pytest.raises(InputError, match=r"prior\.json"):
         Prior.load(tmp_path / "prior.json")
     with pytest.raises(InputError, match="missing"):

@@ -1,10 +1,10 @@
 """Write the prior that semtropy ships for when there are no training questions: `python -m tools.default_prior`.
 
-Two parts. Questions a model is sure about, or torn between a few meanings, are a grid: even weights over sizes, for
-four kinds from one wording a meaning to many. Open questions, whose meanings have no end, are what a fit on recordings
-of SmolLM2-135M-Instruct (facts, TriviaQA, NQ, SQuAD and SVAMP, 120 questions of each, meanings by spelling and by the
-built-in judge) left with weight, rounded and smoothed. Most questions people ask of a model lie between the two, and
-the evidence of a sample or two weighs them.
+It has two parts. Questions with one or a few meanings are a grid: even weights over sizes,
+for four Dirichlet components from one sequence per meaning to many. Open questions, with an unbounded number of
+meanings, are Pitman-Yor components with the weights that a fit on recordings of SmolLM2-135M-Instruct gave them (facts,
+TriviaQA, NQ, SQuAD and SVAMP, 120 questions of each, meanings by spelling and by the built-in judge), rounded and
+smoothed. Most questions lie between the two, and a sample or two decides.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ DISCOUNT = 0.25
 
 def default_prior() -> Prior:
     """The prior, its weights summing to 1."""
-    kinds: list[DirichletComponent | PitmanYorComponent] = [
-        DirichletComponent(alpha, wordings, SIZES) for alpha, wordings in GRID
+    components: list[DirichletComponent | PitmanYorComponent] = [
+        DirichletComponent(alpha, sequences, SIZES) for alpha, sequences in GRID
     ]
     weights = [(FEW / len(GRID) / len(SIZES),) * len(SIZES) for _ in GRID]
     total = sum(sum(own.values()) for _, own in OPEN)
-    for wordings, own in OPEN:
-        kinds.append(PitmanYorComponent(DISCOUNT, wordings, tuple(own)))
+    for sequences, own in OPEN:
+        components.append(PitmanYorComponent(DISCOUNT, sequences, tuple(own)))
         weights.append(tuple((1 - FEW) * weight / total for weight in own.values()))
-    return Prior(tuple(kinds), tuple(weights))
+    return Prior(tuple(components), tuple(weights))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
-"""Kinds of question: how probable meanings are, and how they are worded.
+"""Mixture components: a prior over meaning probabilities, finite Dirichlet or Pitman-Yor, and one over sequences.
 
-Meanings are K of them, Dirichlet(alpha), or without end: a Pitman-Yor process, whose n-th meaning is about as probable
-as n^(-1 / discount), as the rare meanings of an open question are. Both are one family, of a discount sigma
-and a concentration c: K meanings are sigma = -alpha and c = K alpha. With m meanings seen, the density of their
-probabilities and the rest is, for both,
+K meanings are Dirichlet(alpha); an unbounded number of meanings is a Pitman-Yor process (Pitman and Yor, Ann.
+Probab. 1997), whose n-th meaning is about as probable as n^(-1 / discount). Both are one family with a discount
+sigma and a concentration c: the Dirichlet has sigma = -alpha and c = K alpha. With m meanings seen, the density of
+their probabilities b_j and of the rest is, for both (Pitman's exchangeable partition probabilities),
 
     prod_j b_j^(-sigma - 1) * rest^(c + m sigma - 1) / Gamma(c + m sigma) * constant,
     constant = Gamma(c) prod_{i < m} (c + i sigma) / Gamma(1 - sigma)^m,
 
-times b_j for each draw of meaning j; and the rest is split by the same family, with concentration c + m sigma. It is
-the gamma block of contour.py.
+times b_j for each draw of meaning j. The rest is split by the same family with concentration c + m sigma: it is the
+gamma block of contour.py.
 
-Within a meaning, sequences are found in size-biased order, each taking a share of what is left of the meaning's mass:
-Beta(1, theta) under a Dirichlet process (small theta: essentially one wording, large: many). Real meanings often have
-a few wordings of like size instead (two tokenisations of one number, with and without a full stop), so the first
-`main` of them may take shares Beta(1 + evenness, theta + evenness (main - i)); answers as long as sentences have so
-many rare wordings that shares Beta(1 - discount, theta + discount i) fit them better (Pitman-Yor again).
+Within a meaning, sequences are found in size-biased order, and each takes a share of the mass that is left (stick
+breaking): Beta(1, theta) for a Dirichlet process. Two generalisations fit real answers better. The first `main`
+sequences may be of similar size, with shares Beta(1 + evenness, theta + evenness (main - i)): two tokenisations of
+one number, with and without a full stop. And a Pitman-Yor process, with shares Beta(1 - discount, theta + discount
+i), has the heavy tail of answers as long as sentences.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
+    "Component",
     "ComponentGrid",
     "DirichletComponent",
     "PitmanYorComponent",
@@ -50,10 +51,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SequencePrior:
-    """How a meaning splits over sequences: `main` ones of like size, then a tail of concentration `theta`.
+    """A stick-breaking prior over the sequences of a meaning.
 
-    A `discount` between 0 and 1 makes the tail heavy (Pitman-Yor): so many rare wordings that finding one is
-    evidence for its meaning, as a draw is. It goes without `main`.
+    `theta` is the concentration, from few sequences (small) to many. `main` and `evenness` make the first sequences
+    similar in size. A `discount` above 0 and below 1 makes the tail heavy (Pitman-Yor), so that each new sequence
+    is evidence for its meaning, as a draw is; it excludes `main`.
     """
 
     theta: float
@@ -63,22 +65,21 @@ class SequencePrior:
 
     def __post_init__(self) -> None:
         if not 1e-3 <= self.theta <= 1e3:
-            raise InputError(f"theta is {self.theta}: a number from 0.001 to 1000")
-        if self.main < 0 or self.evenness < 0 or not 0 <= self.discount < 1:
-            raise InputError("main and evenness cannot be negative, and discount is from 0 to below 1")
+            raise InputError(f"theta is {self.theta}: it must be a number from 0.001 to 1000")
+        if not (self.main >= 0 and 0 <= self.evenness < math.inf and 0 <= self.discount < 1):
+            raise InputError("main and evenness must be at least 0, and discount from 0 to below 1")
         if self.main and self.discount:
-            raise InputError("a heavy tail (discount) and main wordings do not go together")
+            raise InputError("a sequence prior has main sequences or a discount, not both")
 
     def powers(self, alpha: float, seen: Observations) -> tuple[Floats, Floats]:
         """p and q of each seen meaning's factor b^p (b - floor)^(q - 1)."""
-        total = self.theta + self.evenness * self.main
-        left = (
-            self.theta + self.evenness * np.maximum(self.main - seen.found, 0.0) + self.discount * seen.found
-        )
-        return seen.no_logprob + (alpha - total), left
+        p = seen.no_logprob + (alpha - self.theta - self.evenness * self.main)
+        if not self.main:
+            return p, self.theta + self.discount * seen.found
+        return p, self.theta + self.evenness * np.maximum(self.main - seen.found, 0.0)
 
     def log_constant(self, seen: Observations) -> float:
-        """What the likelihood of the sequences found has beside its powers of b_j and b_j - l_j."""
+        """The logarithm of the sequences' likelihood without its powers of b_j and b_j - l_j."""
         if not self.main and not self.discount:
             return float(seen.found.sum()) * math.log(self.theta)
         constant = 0.0
@@ -97,24 +98,31 @@ def _log_beta(a: float, b: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DirichletComponent:
-    """A kind of question: how even its meanings are, how they are worded, and the support sizes to consider, rising."""
+    """A finite number of meanings, Dirichlet(alpha); `sizes` are the numbers of meanings to consider, ascending."""
 
     alpha: float
     sequences: SequencePrior
     sizes: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < math.inf:
+            raise InputError(f"alpha is {self.alpha}: it must be a number above 0")
+        if not self.sizes or self.sizes[0] < 1 or list(self.sizes) != sorted(set(self.sizes)):
+            raise InputError("sizes must be ascending whole numbers from 1")
+
     @property
     def points(self) -> tuple[float, ...]:
+        """The sizes, one grid point each."""
         return self.sizes
 
     def only(self, keep: Sequence[bool]) -> DirichletComponent:
-        """The same with some of its sizes."""
+        """The same component with some of its sizes."""
         return replace(self, sizes=tuple(size for size, yes in zip(self.sizes, keep, strict=True) if yes))
 
 
 @dataclass(frozen=True, slots=True)
 class PitmanYorComponent:
-    """A kind of question whose meanings have no end: Pitman-Yor with a `discount`, and concentrations, rising.
+    """An unbounded number of meanings, a Pitman-Yor process; `concentrations` are those to consider, ascending.
 
     >>> PitmanYorComponent(0.25, SequencePrior(0.3), (1.0, 10.0)).alpha
     -0.25
@@ -126,30 +134,36 @@ class PitmanYorComponent:
 
     def __post_init__(self) -> None:
         if not 0 < self.discount < 1:
-            raise InputError(f"the discount of meanings is {self.discount}: a number between 0 and 1")
-        if not self.concentrations or min(self.concentrations) <= 0:
-            raise InputError("concentrations must be numbers above 0")
+            raise InputError(f"the discount over meanings is {self.discount}: it must lie between 0 and 1")
+        c = self.concentrations
+        if not c or not 0 < c[0] <= c[-1] < math.inf or list(c) != sorted(set(c)):
+            raise InputError("concentrations must be ascending numbers above 0")
 
     @property
     def alpha(self) -> float:
-        """What stands in the place of a Dirichlet's alpha."""
+        """-discount, which takes the place of a Dirichlet's alpha."""
         return -self.discount
 
     @property
     def points(self) -> tuple[float, ...]:
+        """The concentrations, one grid point each."""
         return self.concentrations
 
     def only(self, keep: Sequence[bool]) -> PitmanYorComponent:
-        """The same with some of its concentrations."""
+        """The same component with some of its concentrations."""
         kept = tuple(c for c, yes in zip(self.concentrations, keep, strict=True) if yes)
         return replace(self, concentrations=kept)
 
 
+Component = DirichletComponent | PitmanYorComponent
+
+
 @dataclass(frozen=True, slots=True)
 class ComponentGrid:
-    """The sizes or concentrations of a kind once some meanings were seen.
+    """A component's sizes or concentrations after some meanings were seen.
 
-    Which of them are `possible`, the `mass` of the unseen meanings under each, and each one's log-constant.
+    Which of them are `possible`, the `mass` (remaining concentration) of the unseen meanings, and the log-constant
+    of the density.
     """
 
     possible: NDArray[np.intp]
@@ -158,26 +172,26 @@ class ComponentGrid:
 
 
 @lru_cache(maxsize=4096)
-def component_grid(kind: DirichletComponent | PitmanYorComponent, seen: int) -> ComponentGrid:
-    """A kind's columns once so many meanings were seen.
+def component_grid(component: Component, seen: int) -> ComponentGrid:
+    """A component's grid after `seen` meanings.
 
     >>> component_grid(DirichletComponent(0.5, SequencePrior(1.0), (1, 2, 5)), 2).mass
     array([0. , 0. , 1.5])
     """
-    if isinstance(kind, PitmanYorComponent):
-        c, d = np.array(kind.concentrations), kind.discount
+    if isinstance(component, PitmanYorComponent):
+        c, d = np.array(component.concentrations), component.discount
         mass, constant = c + seen * d, gammaln(c) - seen * gammaln(1 - d)
         for i in range(seen):
             constant += np.log(c + i * d)
         return ComponentGrid(np.arange(c.size), mass, constant)
-    sizes = np.array(kind.sizes, dtype=float)
+    sizes = np.array(component.sizes, dtype=float)
     reached = np.maximum(sizes, seen)
-    constant = placement(reached, seen, kind.alpha)
-    return ComponentGrid(np.flatnonzero(sizes >= seen), (reached - seen) * kind.alpha, constant)
+    constant = placement(reached, seen, component.alpha)
+    return ComponentGrid(np.flatnonzero(sizes >= seen), (reached - seen) * component.alpha, constant)
 
 
 def placement(sizes: Floats, seen: int | Floats, alpha: float) -> Floats:
-    """log of K! / (K - m)! Gamma(K alpha) / Gamma(alpha)^m: which meanings were seen, and the prior's norm."""
+    """log of K! / (K - m)! Gamma(K alpha) / Gamma(alpha)^m: the choice of the m seen meanings, and the prior's norm."""
     placed: Floats = (
         gammaln(sizes + 1) - gammaln(sizes - seen + 1) + gammaln(sizes * alpha) - seen * gammaln(alpha)
     )

@@ -10,7 +10,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = ["Factors", "alone", "exact_room", "log_z_alone", "log_z_estimates"]
+
+SMALLEST_SADDLE = 1e-100  # where there is no saddle, the search ends here; its square is still a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,8 @@ class Factors:
                 break
             low, high = np.where(excess > 0, s, low), np.where(excess > 0, high, s)
             slope = masses / s**2 + variance.sum(axis=1)
-            step = s * np.exp(np.clip(excess / (s * slope), -5, 5))
-            step = np.where(step > low, step, (low + s) / 2)
+            step = np.maximum(s * np.exp(np.clip(excess / (s * slope), -5, 5)), SMALLEST_SADDLE)
+            step = np.where(step > low, step, np.maximum((low + s) / 2, SMALLEST_SADDLE))
             step = np.where(step < high, step, (np.minimum(high, 1e308) + s) / 2)
             s = np.where(abs(excess) < allowed, s, step)
         return s
@@ -74,7 +76,8 @@ def exact_room(floors: Floats) -> float:
 def log_z_estimates(factors: Factors, masses: Floats) -> Floats:
     """log Z for each mass from the saddle point alone, to within a small factor.
 
-    Each inner integral is taken as a gamma integral with the same mode and curvature.
+    Each inner integral is taken as a gamma integral with the same mode and curvature. A mode above the floor misses
+    what lies below y = floor when q is small: that part is added, with (1 + y / floor)^p taken as a straight line.
     """
     s = factors.saddles(masses)
     y, variance = factors.tilted(s)
@@ -85,12 +88,29 @@ def log_z_estimates(factors: Factors, masses: Floats) -> Floats:
         inner = (
             p * np.log(floors + y) + q * np.log(y) - rate * y + gammaln(shape) - shape * np.log(shape) + shape
         )
+        below = (p + q) * np.log(floors) + np.log(1 / q + (np.exp2(p) - 1) / (q + 1)) - rate * floors
+        inner = np.where(y > floors, np.logaddexp(inner, below), inner)
     inner = np.where(bounded, inner, gammaln(p + q) - (p + q) * np.log(rate))
     curvature = masses / s**2 + variance.sum(axis=1)
     log_z: Floats = (
         s * factors.room - masses * np.log(s) + inner.sum(axis=1) - np.log(2 * np.pi * curvature) / 2
     )
+    if _no_saddle(factors):
+        log_z = np.where(masses > 0, log_z, _log_z_one_large(factors))
     return np.where(alone(factors, masses), log_z_alone(factors), log_z)
+
+
+def _no_saddle(factors: Factors) -> bool:
+    """Whether, without unseen meanings, the means of y at s = 0 add up to less than the room."""
+    shape = factors.p + factors.q
+    return bool(np.all(shape < 0) and (factors.q * factors.floors / -shape).sum() < factors.room)
+
+
+def _log_z_one_large(factors: Factors) -> float:
+    """log Z where there is no saddle: one meaning takes nearly all the room, the others are integrated freely."""
+    p, q, floors, room = factors.p, factors.q, factors.floors, factors.room
+    free = (p + q) * np.log(floors) + gammaln(q) + gammaln(-p - q) - gammaln(-p)
+    return float(free.sum() + logsumexp(p * np.log(floors + room) + (q - 1) * np.log(room) - free))
 
 
 def alone(factors: Factors, masses: Floats) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""What the two-level model sees of a question: the evidence of its samples, to the digits it has."""
+"""Sufficient statistics of one question's samples, rounded to the precision of the log-probabilities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Observations"]
 
-# Log-probabilities are sums of rounded 32-bit numbers: room below this cannot be told from none, and further
+# Log-probabilities are sums of rounded 32-bit numbers: room below this is indistinguishable from none, and further
 # digits would only order questions by their rounding. Providers round more, so a sum may exceed 1 by a little.
 LEAST_ROOM = 1e-6
 DIGITS = 6
@@ -31,7 +31,12 @@ MOST_EXCESS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What the model sees of a question, per meaning: floors, sequences found, their log-probabilities, other draws."""
+    """What the two-level model needs of a question's samples and judged answer; every field has one entry per meaning.
+
+    `floors` is the summed probability of the distinct sequences found, a lower bound of the meaning's probability,
+    `found` their number and `logprobs` their log-probabilities in order of discovery. `no_logprob` is the number of
+    draws whose probability is unknown.
+    """
 
     floors: Floats
     found: Floats
@@ -40,26 +45,26 @@ class Observations:
 
     @classmethod
     def of(cls, evidence: Evidence) -> Observations:
-        """The evidence of real samples, to the digits it has."""
-        logprobs, no_logprob = _with_answer(evidence)
-        told = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in logprobs)
-        floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in told])
+        """The statistics of real samples. Probabilities that sum to more than 1.01 are an `InputError`."""
+        known, no_logprob = _with_answer(evidence)
+        logprobs = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in known)
+        floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in logprobs])
         total = float(floors.sum())
-        if total > 1 + MOST_EXCESS:
+        if not total <= 1 + MOST_EXCESS:
             raise InputError(
                 f"the probabilities of the distinct sequences seen sum to {total:.4g}: their log-probabilities are not "
                 "those of the distribution they were drawn from (another temperature? a prefix?)"
             )
-        found = np.array([len(own) for own in told], dtype=float)
+        found = np.array([len(own) for own in logprobs], dtype=float)
         floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
-        return cls(floors, found, told, np.array(no_logprob, dtype=float))
+        return cls(floors, found, logprobs, np.array(no_logprob, dtype=float))
 
     @property
     def settled(self) -> float | None:
-        """The entropy itself, where the sequences found leave no room for any other; None where they do."""
+        """The entropy, where the sequences found have all of the probability; None where they do not."""
         if exact_room(self.floors) > 2 * LEAST_ROOM:
             return None
-        return float(entropy_term(self.floors / self.floors.sum()).sum())
+        return max(0.0, float(entropy_term(self.floors / self.floors.sum()).sum()))
 
 
 def _with_answer(evidence: Evidence) -> tuple[list[tuple[float, ...]], list[int]]:

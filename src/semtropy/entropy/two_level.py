@@ -1,13 +1,14 @@
-"""The two-level model: meanings with probabilities, and wordings within each meaning.
+"""The posterior of the two-level model under each component: evidence, and mean and variance of the entropy.
 
-`kinds` has the priors of both levels. The product over the sequences found telescopes for all of them: with n_j
-sequences of known probability that sum to l_j, the likelihood of everything seen is
+Meanings have probabilities b_j, Dirichlet or Pitman-Yor, and the sequences of a meaning split its probability by
+stick breaking (`components`). With n_j distinct sequences of known probability found for meaning j, which sum to
+l_j, the product over sequences telescopes for all these priors, and the likelihood of what was seen is
 
     b_j^(1 - theta - evenness main) (b_j - l_j)^(q_j - 1) * constants,
     q_j = theta + evenness max(main - n_j, 0) + discount n_j
 
-for each seen meaning, times b_j for every draw whose probability is not known. Drawing again a sequence whose
-probability is known says nothing new, so counts of known sequences drop out. With no probabilities at all
+for each seen meaning, times b_j for every draw whose probability is unknown. Drawing again a sequence whose
+probability is known adds no information, so the counts of such sequences drop out. Without any known probability
 this is the Dirichlet-multinomial: samples with and without log-probabilities are one model.
 """
 
@@ -15,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..errors import InputError
-from .components import DirichletComponent, PitmanYorComponent, SequencePrior, component_grid
+from .components import Component, DirichletComponent, SequencePrior, component_grid
 from .contour import Problems, screen, solve
 from .inputs import check_alpha, clean_floors, ends, vector, whole_counts, whole_sizes
 from .observations import Observations
@@ -33,89 +34,106 @@ if TYPE_CHECKING:
 
 __all__ = ["component_moments", "two_level_moments"]
 
-
-# ComponentGrid whose weight, by the saddle point, is below this share of the best are not worth an integral.
-NEGLIGIBLE = -10.0
+# Columns whose estimated log-weight is this far below the best are not integrated. Estimates are off by a few units at
+# most, so that what is left out is of the order of 1e-8.
+NEGLIGIBLE = -22.0
 
 
 def component_moments(
-    seen: Sequence[Observations],
-    kinds: Sequence[DirichletComponent | PitmanYorComponent],
+    observations: Sequence[Observations],
+    components: Sequence[Component],
     *,
     tolerance: float = 1e-9,
     log_prior: Floats | None = None,
+    on_failure: Literal["raise", "exclude"] = "exclude",
 ) -> Moments:
-    """Moments and evidence of every question (rows) under every point of every kind (columns, kind by kind).
+    """Moments and log-evidence of every question under every component.
 
-    A size below the number of meanings seen is impossible: log-evidence -inf, moments 0. With `log_prior`,
-    one a column, the same is said of columns that would have next to no weight, which saves most of the work.
+    The arrays have one row per question and one column per size or concentration, component by component. A size
+    below the number of meanings seen is impossible: its log-evidence is -inf and its moments are 0. The same holds
+    for a column whose integral fails, unless `on_failure` is "raise"; such a density has no mass to speak of where
+    probabilities sum to 1. With `log_prior`, one entry per column, columns of negligible posterior weight are
+    skipped likewise.
     """
-    blocks = [_Block.of(own, kind) for own in seen for kind in kinds]
+    columns = _Columns.of(observations, components)
     if log_prior is not None:
-        _drop_negligible(blocks, len(kinds), log_prior)
-    solved = solve(_problems([block for block in blocks if block.kept.size]), tolerance, on_failure="exclude")
-    starts = np.cumsum([0] + [len(kind.points) for kind in kinds])
-    shape = len(seen), int(starts[-1])
+        columns = columns.likely(log_prior)
+    solved = solve(columns.problems(), tolerance, on_failure=on_failure)
+    shape = len(observations), sum(len(component.points) for component in components)
     out = Moments(np.zeros(shape), np.zeros(shape), np.full(shape, -np.inf))
-    at = 0
-    for i, block in enumerate(blocks):
-        row, columns = i // len(kinds), starts[i % len(kinds)] + block.kept
-        run = slice(at, at + block.kept.size)
-        at += block.kept.size
-        out.mean[row, columns], out.variance[row, columns] = solved.mean[run], solved.variance[run]
-        out.log_evidence[row, columns] = solved.log_z[run] + block.constants()
+    at = columns.row, columns.column
+    out.mean[at], out.variance[at] = solved.mean, solved.variance
+    out.log_evidence[at] = solved.log_z + columns.constant
     return out
 
 
-@dataclass(slots=True)
-class _Block:
-    """One question under one kind: its factors, and which columns are still worth integrating."""
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What is to be integrated, concatenated: blocks of one question under one component, columns within each.
 
-    kind: DirichletComponent | PitmanYorComponent
-    p: Floats
-    q: Floats
-    floors: Floats
-    constant: float
-    kept: NDArray[np.intp]
+    `p`, `q`, `floors` and `alpha` have one entry per block, `size` the number of its columns. The other arrays have
+    one entry per column: where the result belongs, the mass of the unseen meanings, and the log-constant.
+    """
+
+    p: list[Floats]
+    q: list[Floats]
+    floors: list[Floats]
+    alpha: list[float]
+    size: NDArray[np.intp]
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    mass: Floats
+    constant: Floats
 
     @classmethod
-    def of(cls, seen: Observations, kind: DirichletComponent | PitmanYorComponent) -> _Block:
-        p, q = kind.sequences.powers(kind.alpha, seen)
-        possible = component_grid(kind, seen.floors.size).possible
-        return cls(kind, p, q, seen.floors, kind.sequences.log_constant(seen), possible)
+    def of(cls, observations: Sequence[Observations], components: Sequence[Component]) -> _Columns:
+        starts = np.cumsum([0, *(len(component.points) for component in components)])
+        p, q, floors, alpha, size, column, mass, constant = [], [], [], [], [], [], [], []
+        for seen in observations:
+            for component, start in zip(components, starts.tolist(), strict=False):
+                grid = component_grid(component, seen.floors.size)
+                own_p, own_q = component.sequences.powers(component.alpha, seen)
+                p.append(own_p)
+                q.append(own_q)
+                floors.append(seen.floors)
+                alpha.append(component.alpha)
+                size.append(grid.possible.size)
+                column.append(grid.possible + start)
+                mass.append(grid.mass[grid.possible])
+                constant.append(grid.constant[grid.possible] + component.sequences.log_constant(seen))
+        sizes = np.array(size, dtype=np.intp)
+        row = np.repeat(np.arange(len(observations)).repeat(len(components)), sizes)
+        together = np.concatenate(column), np.concatenate(mass), np.concatenate(constant)
+        return cls(p, q, floors, alpha, sizes, row, *together)
 
-    def mass(self) -> Floats:
-        return component_grid(self.kind, self.floors.size).mass[self.kept]
+    def problems(self) -> Problems:
+        """The integrals, without blocks that have no columns left."""
+        used = np.flatnonzero(self.size).tolist()
+        floors = [self.floors[i] for i in used]
+        return Problems(
+            p=np.concatenate([np.empty(0), *(self.p[i] for i in used)]),
+            q=np.concatenate([np.empty(0), *(self.q[i] for i in used)]),
+            floors=np.concatenate([np.empty(0), *floors]),
+            offsets=ends([own.size for own in floors]),
+            alpha=np.array([self.alpha[i] for i in used], dtype=float),
+            mass=self.mass,
+            mass_offsets=ends(self.size[used]),
+        )
 
-    def constants(self) -> Floats:
-        return self.constant + component_grid(self.kind, self.floors.size).constant[self.kept]
+    def likely(self, log_prior: Floats) -> _Columns:
+        """Those that are not negligible beside the most probable column of their question.
 
-
-def _problems(blocks: Sequence[_Block]) -> Problems:
-    return Problems(
-        p=np.concatenate([block.p for block in blocks]),
-        q=np.concatenate([block.q for block in blocks]),
-        floors=np.concatenate([block.floors for block in blocks]),
-        offsets=ends([block.floors.size for block in blocks]),
-        alpha=np.array([block.kind.alpha for block in blocks]),
-        mass=np.concatenate([block.mass() for block in blocks]),
-        mass_offsets=ends([block.kept.size for block in blocks]),
-    )
-
-
-def _drop_negligible(blocks: Sequence[_Block], kinds: int, log_prior: Floats) -> None:
-    rough = screen(_problems(blocks))
-    starts = np.cumsum([0] + [len(block.kind.points) for block in blocks[:kinds]])
-    weights, at = [], 0
-    for i, block in enumerate(blocks):
-        own = rough[at : at + block.kept.size] + block.constants()
-        at += block.kept.size
-        weights.append(own + log_prior[starts[i % kinds] + block.kept])
-    for first in range(0, len(blocks), kinds):
-        row = weights[first : first + kinds]
-        top = max(own.max(initial=-np.inf) for own in row)
-        for block, own in zip(blocks[first : first + kinds], row, strict=True):
-            block.kept = block.kept[own >= top + NEGLIGIBLE]
+        A column whose weight cannot be estimated stays.
+        """
+        weight = screen(self.problems()) + self.constant + log_prior[self.column]
+        top = np.full(int(self.row[-1]) + 1 if self.row.size else 0, -np.inf)
+        finite = np.isfinite(weight)
+        np.maximum.at(top, self.row[finite], weight[finite])
+        keep = ~(weight < top[self.row] + NEGLIGIBLE)
+        block = np.repeat(np.arange(self.size.size), self.size)[keep]
+        size = np.bincount(block, minlength=self.size.size)
+        kept = self.row[keep], self.column[keep], self.mass[keep], self.constant[keep]
+        return _Columns(self.p, self.q, self.floors, self.alpha, size, *kept)
 
 
 def two_level_moments(
@@ -128,10 +146,11 @@ def two_level_moments(
     no_logprob: ArrayLike | None = None,
     tolerance: float = 1e-9,
 ) -> Moments:
-    """Entropy under the two-level model, for every number of meanings K in `sizes`.
+    """Entropy under the two-level model with a finite Dirichlet component, for every number of meanings K in `sizes`.
 
-    `floors` is the summed probability of each seen meaning's sequences, `distinct` how many they are,
-    `no_logprob` how many further draws of the meaning had no known probability (none by default).
+    `floors` is the summed probability of the sequences of each seen meaning, `distinct` their number, and
+    `no_logprob` the number of further draws of the meaning whose probability is unknown (0 by default). Raises
+    `ConvergenceError` where an integral fails.
 
     >>> two_level_moments([0.3], [1], [7], alpha=0.05, theta=0.1).mean.round(9)
     array([0.71470493])
@@ -140,13 +159,15 @@ def two_level_moments(
     n = whole_counts(distinct, least=0, name="distinct")
     u = np.zeros(floor.size) if no_logprob is None else whole_counts(no_logprob, least=0, name="no_logprob")
     if not floor.size == n.size == u.size:
-        raise InputError("floors, distinct and no_logprob must have one entry a meaning each")
+        raise InputError("floors, distinct and no_logprob must have one entry per meaning each")
     if k[0] < floor.size:
-        raise InputError(f"sizes holds {int(k[0])} but {floor.size} meanings were seen: K is at least that")
+        raise InputError(
+            f"sizes has {int(k[0])} but {floor.size} meanings were seen: K must be at least that"
+        )
     check_alpha(alpha)
-    shares = tuple(
-        (float(np.log(f / d)),) * int(d) if f > 0 and d else () for f, d in zip(floor, n, strict=True)
-    )
-    kind = DirichletComponent(alpha, SequencePrior(theta), tuple(k.astype(int).tolist()))
-    found = component_moments([Observations(floor, n, shares, u)], [kind], tolerance=tolerance)
+    pairs = zip(floor.tolist(), n.astype(int).tolist(), strict=True)
+    logprobs = tuple((float(np.log(f / d)),) * d if f > 0 and d else () for f, d in pairs)
+    component = DirichletComponent(alpha, SequencePrior(theta), tuple(k.astype(int).tolist()))
+    seen = Observations(floor, n, logprobs, u)
+    found = component_moments([seen], [component], tolerance=tolerance, on_failure="raise")
     return Moments(found.mean[0], found.variance[0], found.log_evidence[0])

@@ -1,4 +1,4 @@
-"""`bayes`: the exact two-level model of meanings and wordings, re-weighed by the evidence of what was seen."""
+"""`bayes`: the exact posterior of the two-level model, meanings and the sequences of each, under a mixture prior."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..entropy import DirichletComponent, Moments, Observations, PitmanYorComponent, component_moments, mix
-from ..entropy.components import component_grid
-from ..entropy.distribution import Known, Mixture, PosteriorComponent
+from ..entropy import Moments, Observations, component_moments, mix
+from ..entropy.components import Component, component_grid
+from ..entropy.distribution import Known, Mixture, PosteriorComponent, significant
 from ..errors import ConvergenceError
 from ..nouns import Agreement, Belief, Beliefs, Evidence, KnownAgreement
 from .agreement import PosteriorAgreement
@@ -50,11 +50,11 @@ class Bayes:
             return Belief(
                 seen.settled, 0.0, Known(seen.settled), agreement=_settled_agreement(seen, evidence)
             )
-        kinds, log_prior = self.prior.reaching(seen.floors.size)
-        found = component_moments([seen], kinds, tolerance=TOLERANCE, log_prior=log_prior)
+        components, log_prior = self.prior.extended(seen.floors.size)
+        found = component_moments([seen], components, tolerance=TOLERANCE, log_prior=log_prior)
         weights = _posterior(log_prior, found.log_evidence)[0]
         mean, variance = mix(weights, found.mean[0], found.variance[0])
-        parts = _components(seen, kinds, weights)
+        parts = _posterior_components(seen, components, weights)
         notes = (() if self.prior.trained_on else (DEFAULT_PRIOR,)) + (
             () if seen.found.any() else (NO_FLOORS,)
         )
@@ -66,18 +66,18 @@ class Bayes:
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         means, variances = np.empty(len(evidences)), np.empty(len(evidences))
         seen = [Observations.of(evidence) for evidence in evidences]
-        by_size: dict[tuple[DirichletComponent | PitmanYorComponent, ...], list[int]] = {}
+        by_size: dict[tuple[Component, ...], list[int]] = {}
         for i, own in enumerate(seen):
             if own.settled is None:
-                by_size.setdefault(self.prior.reaching(own.floors.size)[0], []).append(i)
+                by_size.setdefault(self.prior.extended(own.floors.size)[0], []).append(i)
             else:
                 means[i], variances[i] = own.settled, 0.0
-        for kinds, places in by_size.items():
-            log_prior = self.prior.reaching(seen[places[0]].floors.size)[1]
+        for components, places in by_size.items():
+            log_prior = self.prior.extended(seen[places[0]].floors.size)[1]
             for start in range(0, len(places), CHUNK):
                 at = places[start : start + CHUNK]
                 found = component_moments(
-                    [seen[i] for i in at], kinds, tolerance=TOLERANCE, log_prior=log_prior
+                    [seen[i] for i in at], components, tolerance=TOLERANCE, log_prior=log_prior
                 )
                 means[at], variances[at] = _mixed(_posterior(log_prior, found.log_evidence), found)
         return Beliefs(means, variances)
@@ -93,30 +93,33 @@ def _settled_agreement(seen: Observations, evidence: Evidence) -> Agreement | No
 
 
 def _posterior(log_prior: Floats, log_evidence: Floats) -> Floats:
+    """Posterior weights of the columns, one row per question."""
     log_weights = log_prior + log_evidence
     top = log_weights.max(axis=1, keepdims=True)
     if not np.isfinite(top).all():
-        raise ConvergenceError("no kind of question in the prior can explain what was seen")
+        raise ConvergenceError("no component of the prior can explain what was seen")
     weights = np.exp(log_weights - top)
     shares: Floats = weights / weights.sum(axis=1, keepdims=True)
     return shares
 
 
 def _mixed(weights: Floats, found: Moments) -> tuple[Floats, Floats]:
+    """Mean and variance of each row's mixture, as `mix` has them for one."""
     mean = (weights * found.mean).sum(axis=1)
     spread = found.variance + (found.mean - mean[:, None]) ** 2
     return mean, (weights * spread).sum(axis=1)
 
 
-def _components(
-    seen: Observations, kinds: Sequence[DirichletComponent | PitmanYorComponent], weights: Floats
+def _posterior_components(
+    seen: Observations, components: Sequence[Component], weights: Floats
 ) -> tuple[PosteriorComponent, ...]:
-    """The belief's components that matter, as the distribution takes them."""
-    parts, column = [], 0
-    for kind in kinds:
-        p, q = kind.sequences.powers(kind.alpha, seen)
-        for mass in component_grid(kind, seen.floors.size).mass.tolist():
-            if weights[column] > 1e-3:
-                parts.append(PosteriorComponent(float(weights[column]), p, q, seen.floors, mass, kind.alpha))
+    """The components of the posterior, without the least probable ones (1e-4 of the weight in all)."""
+    parts, column, matter = [], 0, significant(weights)
+    for component in components:
+        p, q = component.sequences.powers(component.alpha, seen)
+        for mass in component_grid(component, seen.floors.size).mass.tolist():
+            if matter[column]:
+                weight = float(weights[column])
+                parts.append(PosteriorComponent(weight, p, q, seen.floors, mass, component.alpha))
             column += 1
     return tuple(parts)

@@ -18,6 +18,7 @@ import numpy as np
 from ..entropy import mix, moments, moments_batch
 from ..entropy.distribution import Mixture, PosteriorComponent
 from ..nouns import Belief, Beliefs, Evidence
+from .training import row_samples
 
 __all__ = ["BayesPaper", "PaperPrior"]
 
@@ -51,8 +52,6 @@ class PaperPrior:
     @classmethod
     def fit(cls, rows: Iterable[Mapping[str, Any]]) -> PaperPrior:
         """From training questions: rows as in a recording, of which only the number of meanings is used."""
-        from .prior import row_samples
-
         return cls.from_sizes(row_samples(row)[1].size for row in rows)
 
     def given(self, seen: int) -> tuple[np.ndarray, np.ndarray]:

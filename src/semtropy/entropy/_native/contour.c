@@ -88,12 +88,42 @@ static int solve_problem(workspace *w, problem *pr, int first, int last, double 
     return DONE;
 }
 
+/* Without unseen meanings and with p + q < 0 throughout, the means at s = 0 may add up to less than the room, and there is
+ * no saddle. One meaning then takes nearly all the room, and the others are integrated freely: a sum over that one. */
+static int no_saddle(const problem *pr, double mass) {
+    double mean = mass > 0 ? HUGE_VAL : 0;
+    for (int j = 0; j < pr->m; j++) {
+        double shape = pr->f[j].p + pr->f[j].q;
+        mean += shape < 0 ? pr->f[j].q * pr->f[j].floor / -shape : HUGE_VAL;
+    }
+    return mean < pr->room;
+}
+
+static double log_z_one_large(const problem *pr) {
+    double free = 0, sum = 0, top = -HUGE_VAL;
+    for (int turn = 0; turn < 3; turn++) /* the others' integrals, the largest term, the sum */
+        for (int j = 0; j < pr->m; j++) {
+            factor f = pr->f[j];
+            double shape = f.p + f.q, own = shape * log(f.floor) + log_gamma(f.q) + log_gamma(-shape) - log_gamma(-f.p);
+            double term = f.p * log(f.floor + pr->room) + (f.q - 1) * log(pr->room) - own;
+            if (turn == 0) free += own;
+            if (turn == 1 && term > top) top = term;
+            if (turn == 2) sum += exp(term - top);
+        }
+    return free + top + log(sum);
+}
+
 /* Log Z to within a small factor, from the saddle point alone: enough to see which sizes can matter. The inner integrals
- * are taken as gamma integrals of the same mode and curvature. */
+ * are taken as gamma integrals of the same mode and curvature. A mode above the floor misses what lies below y = floor when
+ * q is small: that part is added, with (1 + y / floor)^p taken as a straight line. */
 static void saddle_point(const problem *pr, int first, int last, double *log_z) {
     for (int k = first; k < last; k++) {
         if (pr->m == 1 && pr->mass[k] == 0) {
             log_z[k] = log_z_alone(pr);
+            continue;
+        }
+        if (no_saddle(pr, pr->mass[k])) {
+            log_z[k] = log_z_one_large(pr);
             continue;
         }
         double mass = pr->mass[k], s = saddle(pr->f, pr->m, mass, pr->room), curvature = mass / (s * s);
@@ -107,7 +137,12 @@ static void saddle_point(const problem *pr, int first, int last, double *log_z) 
                 continue;
             }
             shape = s * y - f.p * (f.floor / (f.floor + y)) * (y / (f.floor + y));
-            log_value += f.p * log(f.floor + y) + f.q * log(y) - s * y + log_gamma(shape) - shape * log(shape) + shape;
+            double part = f.p * log(f.floor + y) + f.q * log(y) - s * y + log_gamma(shape) - shape * log(shape) + shape;
+            if (y > f.floor) {
+                double below = (f.p + f.q) * log(f.floor) + log(1 / f.q + (exp2(f.p) - 1) / (f.q + 1)) - s * f.floor;
+                part = fmax(part, below) + log1p(exp(-fabs(part - below)));
+            }
+            log_value += part;
         }
         log_z[k] = log_value - 0.5 * log(2 * PI * curvature);
     }

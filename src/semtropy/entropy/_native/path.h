@@ -11,6 +11,9 @@
 #define NARROW 1.0       /* paths shorter than this angle take out e^(-s y): see `gather` */
 #define FIRST_PATH 20
 #define FIRST_STEP 0.18
+#define QUICK_FROM 1e-7 /* tolerances from here on begin with fewer nodes */
+#define QUICK_PATH 12
+#define QUICK_STEP 0.26
 #define MOST_PATH 10240
 #define LEAST_STEP 0.006
 #define PATH_POWER 1.6
@@ -303,7 +306,7 @@ static int refine_path(workspace *w, const problem *pr, plan *pl) {
     return gather(w, pr, pl, 1, 2);
 }
 
-static plan first_plan(const problem *pr) {
+static plan first_plan(const problem *pr, double tolerance) {
     double least = saddle(pr->f, pr->m, pr->mass[pr->first], pr->room) * pr->room;
     double middle = 0.5 * (pr->mass[pr->first] + pr->mass[pr->last - 1]);
     plan pl;
@@ -312,8 +315,9 @@ static plan first_plan(const problem *pr) {
     if (pl.sigma * pr->room < LEAST_RADIUS) pl.sigma = LEAST_RADIUS / pr->room;
     pl.reach = least > 12 ? sqrt(2 * DECAY / least) : PI;
     if (pl.reach > PI) pl.reach = PI;
-    pl.step = FIRST_STEP;
-    pl.n = FIRST_PATH;
+    int quick = tolerance >= QUICK_FROM;
+    pl.step = quick ? QUICK_STEP : FIRST_STEP;
+    pl.n = quick ? QUICK_PATH : FIRST_PATH;
     reference(pr, &pl);
     return pl;
 }
@@ -321,7 +325,7 @@ static plan first_plan(const problem *pr) {
 /* Masses first..last of a problem, which share a path: nodes are added until half of them give the same answer. Every
  * turn of the loop lengthens the path, doubles its nodes or halves the inner step, and each of these ends. */
 static int one_group(workspace *w, const problem *pr, double tolerance, results out, double *error) {
-    plan pl = first_plan(pr);
+    plan pl = first_plan(pr, tolerance);
     int status = reserve_path(w, pl.n) ? NO_MEMORY : gather(w, pr, &pl, 0, 1);
     while (!status) {
         quality q;

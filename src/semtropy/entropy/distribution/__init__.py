@@ -2,6 +2,6 @@
 
 from .adaptive import cdf, two_level_cdf
 from .component import PosteriorComponent
-from .mixture import Known, Mixture, mix
+from .mixture import Known, Mixture, mix, significant
 
-__all__ = ["Known", "Mixture", "PosteriorComponent", "cdf", "mix", "two_level_cdf"]
+__all__ = ["Known", "Mixture", "PosteriorComponent", "cdf", "mix", "significant", "two_level_cdf"]

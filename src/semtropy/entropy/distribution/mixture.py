@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Known", "Mixture", "mix"]
+__all__ = ["Known", "Mixture", "mix", "significant"]
 
 FEWEST = 128  # draws of a component
 DROPPED = 1e-4  # the most weight, in sum, of the components that are left out
@@ -45,6 +45,18 @@ def mix(weights: Floats, means: Floats, variances: Floats) -> tuple[float, float
     return mean, float(share @ (variances + (means - mean) ** 2))
 
 
+def significant(weights: Floats) -> NDArray[np.bool_]:
+    """Which components to keep: all but the least probable, whose weights sum to at most 1e-4 of the total.
+
+    >>> significant(np.array([0.5, 6e-5, 3e-5, 0.5, 6e-5])).tolist()
+    [True, True, False, True, False]
+    """
+    ascending = np.argsort(weights, kind="stable")
+    keep = np.ones(weights.size, dtype=bool)
+    keep[ascending[np.cumsum(weights[ascending]) <= DROPPED * weights.sum()]] = False
+    return keep
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """The distribution of an entropy that is known exactly."""
@@ -64,8 +76,8 @@ class Known:
 class Mixture:
     """The distribution of the entropy under a mixture of components, from `draws` draws in all (a power of 2).
 
-    Components of the least weight, 1e-4 in sum, are left out. Each of the others is computed once, so an answer
-    does not depend on earlier questions. `rough` allows smaller tables, which suit few draws.
+    Each component is computed once, so an answer does not depend on earlier questions. `rough` allows smaller
+    tables, which suit few draws.
 
     >>> from semtropy.entropy.distribution import PosteriorComponent
     >>> two = PosteriorComponent(1.0, np.array([0.5]), np.array([1.0]), np.array([0.3]), 0.5, 0.5)
@@ -82,17 +94,14 @@ class Mixture:
 
     @cached_property
     def _kept(self) -> tuple[tuple[PosteriorComponent, ...], Floats]:
-        """The components that matter, and their weights, which sum to 1."""
+        """The components with any weight, and their weights, which sum to 1."""
         weights = np.array([c.weight for c in self.components])
         total = weights.sum()
         if not self.components or not np.isfinite(total) or weights.min() < 0 or total <= 0:
             raise InputError("a mixture needs components with weights that are not negative and not all 0")
-        ascending = np.argsort(weights, kind="stable")
-        least = ascending[np.cumsum(weights[ascending]) <= DROPPED * total]
-        matter = np.ones(weights.size, dtype=bool)
-        matter[least] = False
+        matter = weights > 0
         kept = tuple(c for c, yes in zip(self.components, matter, strict=True) if yes)
-        return kept, weights[matter] / weights[matter].sum()
+        return kept, weights[matter] / total
 
     @cached_property
     def _support(self) -> tuple[float, float]:
