@@ -96,7 +96,7 @@ def test_rounds_go_out_together_with_the_answer():
 
 
 def test_prior_and_estimator_object_exclude_each_other():
-    with pytest.raises(InputError, match="prior goes with an estimator's name"):
+    with pytest.raises(InputError, match="prior is for an estimator given by name"):
         check("q?", **OPTIONS, prior=object())
 
 

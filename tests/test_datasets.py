@@ -138,7 +138,7 @@ def test_the_same_seed_draws_the_same_and_a_larger_limit_adds_at_the_end(tmp_pat
         ("q.jsonl", '{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}\n', "'1' appears twice"),
         ("q.jsonl", "", "holds no question"),
         ("q.txt", " \n\n", "holds no question"),
-        ("q.doc", "a", "of no known kind"),
+        ("q.doc", "a", "has an unknown format"),
     ],
 )
 def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, words: str) -> None:

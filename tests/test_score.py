@@ -185,7 +185,7 @@ def test_without_the_built_in_judge_spelling_decides_and_says_so(monkeypatch: py
         (
             ["a"],
             {"meanings": [0], "estimator": Mirror(), "prior": 1},
-            "prior goes with an estimator's name",
+            "prior is for an estimator given by name",
         ),
     ],
 )

@@ -214,7 +214,9 @@ def _estimator(estimator: str | Estimator, prior: object) -> Estimator:
     if isinstance(estimator, str):
         return load_estimator(estimator, **({} if prior is None else {"prior": prior}))
     if prior is not None:
-        raise InputError("prior goes with an estimator's name: give it to the estimator itself")
+        raise InputError(
+            "prior is for an estimator given by name: pass it to the constructor of this one instead"
+        )
     return estimator
 
 

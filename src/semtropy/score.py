@@ -1,4 +1,4 @@
-"""`score`: the semantic entropy of answers that are already there, without asking a model."""
+"""`score`: the semantic entropy of answers that you already have, without calling a model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def score(
     prior           the prior of an estimator given by name; default the one that ships
 
     Each list has an entry for each sampled answer, None where the value is not known. An answer whose meaning is None
-    has that of an identical answer, else that of one the judge finds equal to it, else one of its own.
+    has that of an identical answer, else that of one the judge finds equal to it, else a new one.
 
     >>> round(score(["Paris", "paris", "Rome", "Paris"], meanings=[0, 0, 1, 0], estimator="histogram").mean, 4)
     0.5623
@@ -118,7 +118,9 @@ def _column(name: str, values: Sequence[Any] | None, size: int) -> Sequence[Any]
     if values is None:
         return [None] * size
     if len(values) != size:
-        raise InputError(f"{name} has {len(values)} entries for {size} texts: one a text, None where unknown")
+        raise InputError(
+            f"{name} has {len(values)} entries for {size} texts: give one per text, None where unknown"
+        )
     return values
 
 
@@ -196,7 +198,9 @@ def _estimator(estimator: str | Estimator, prior: Any) -> Estimator:
     if isinstance(estimator, str):
         return load_estimator(estimator, **({} if prior is None else {"prior": prior}))
     if prior is not None:
-        raise InputError("prior goes with an estimator's name: give it to the estimator itself")
+        raise InputError(
+            "prior is for an estimator given by name: pass it to the constructor of this one instead"
+        )
     return estimator
 
 

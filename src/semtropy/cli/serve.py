@@ -43,7 +43,7 @@ def _default(value: object) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Gather the settings and serve until told to stop."""
+    """Gather the settings and serve until a signal to stop."""
     flags = {each.name: getattr(arguments, each.name) for each in flag_fields()}
     settings = Settings.gather(flags, file=arguments.config)
     try:

@@ -130,13 +130,13 @@ class Settings:
             if least is not None and value is not None and not value >= least:
                 raise InputError(f"{each.name} is {value}: at least {least}")
         if self.upstream is not None and not self.upstream.startswith(("http://", "https://")):
-            raise InputError(f"upstream is {self.upstream!r}: it starts with http:// or https://")
+            raise InputError(f"upstream is {self.upstream!r}: it must start with http:// or https://")
         if self.port > 65535:
             raise InputError(f"port is {self.port}: at most 65535")
         if self.confidence is not None and not 0.5 < self.confidence < 1:
             raise InputError(f"confidence is {self.confidence}: a probability between 0.5 and 1")
         if self.confidence is not None and self.variance is not None:
-            raise InputError("variance and confidence are two rules: give one")
+            raise InputError("variance and confidence are two stopping rules: set only one of them")
         if self.threshold <= 0:
             raise InputError(f"threshold is {self.threshold}: an entropy in nats, above 0")
 

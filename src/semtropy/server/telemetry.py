@@ -50,7 +50,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Metrics:
-    """Counters, gauges and histograms of one application, in a registry of its own."""
+    """Counters, gauges and histograms of one application, in a separate registry."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()

@@ -31,7 +31,7 @@ MOST_DIMENSIONS = len(GENERATORS)
 SHIFT = (np.sqrt(5) - 1) / 2
 
 
-SMOOTHED = 6  # beyond so many dimensions the smoothing's weights cost more than they bring
+SMOOTHED = 6  # in more dimensions the weights of the smoothing cost more than they gain
 
 
 @lru_cache(maxsize=64)
@@ -39,7 +39,7 @@ def lattice(dimensions: int, points: int) -> tuple[Floats, Floats]:
     """`points` (a power of 2) rows in the open unit cube, and their weights.
 
     In few dimensions u = 3 v^2 - 2 v^3 flattens what a function does at the cube's faces; in many, points are
-    folded. The first half of the points is a lattice of its own, and so is the second.
+    folded. Each half of the points is also a lattice.
 
     >>> u, weight = lattice(1, 4)
     >>> u[:, 0].tolist(), weight.tolist()

@@ -86,7 +86,7 @@ def _parse(data: bytes, name: str, path: str) -> Iterator[Record]:
         lines = enumerate(text.splitlines(), start=1)
         yield from (Record({"question": line.strip()}, path, n) for n, line in lines if line.strip())
     else:
-        raise InputError(f"{path} is of no known kind: expected {', '.join((*SUFFIXES, *TEXT))}")
+        raise InputError(f"{path} has an unknown format: expected {', '.join((*SUFFIXES, *TEXT))}")
 
 
 def _gunzip(data: bytes, path: str) -> bytes:
