@@ -15,8 +15,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .conclusion import conclude
-from .errors import InputError
-from .estimators import load_estimator
+from .estimators import as_estimator
 from .inquiry import Calibrated, Compare, Draw, Drawn, Exchange, Step, Terms, inquire
 from .models import load_model, portal
 from .nouns import Estimator, Judge, Model, Sample
@@ -90,7 +89,7 @@ class Checker:
             raise TypeError(
                 f"check has no option {unknown}: choose from {', '.join(Options.__annotations__)}"
             )
-        estimator = _estimator(options.get("estimator", "bayes"), options.get("prior"))
+        estimator = as_estimator(options.get("estimator", "bayes"), options.get("prior"))
         budget = options.get("budget") or Budget()
         threshold = options.get("threshold", THRESHOLD)
         rule = options.get("rule")
@@ -208,16 +207,6 @@ def _drawn(parts: list[list[Sample]]) -> Drawn:
 def _default_rule(estimator: Estimator, budget: Budget, threshold: float) -> Rule:
     """Until the verdict is decided, or the whole budget for an estimator without a distribution."""
     return Decided(threshold) if estimator.has_variance else FixedSamples(budget.samples)
-
-
-def _estimator(estimator: str | Estimator, prior: object) -> Estimator:
-    if isinstance(estimator, str):
-        return load_estimator(estimator, **({} if prior is None else {"prior": prior}))
-    if prior is not None:
-        raise InputError(
-            "prior is for an estimator given by name: pass it to the constructor of this one instead"
-        )
-    return estimator
 
 
 _SHARED: WeakValueDictionary[tuple[str | None, ...], Model] = WeakValueDictionary()

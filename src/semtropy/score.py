@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .conclusion import make_verdict
 from .errors import InputError, MissingExtra
-from .estimators import load_estimator
+from .estimators import as_estimator
 from .inquiry import Step
 from .nouns import LOGPROB_SLACK, Belief, Estimator, Evidence, Partition, Sample
 from .scorers import NAMES as SCORERS
@@ -70,7 +70,7 @@ def score(
     """
     if isinstance(texts, str):
         raise InputError("texts is one string: give a list of answers")
-    made, texts = _estimator(estimator, prior), list(texts)
+    made, texts = as_estimator(estimator, prior), list(texts)
     judged = None if answer is None else _judged_sample(answer)
     if not texts and (judged is None or not made.uses_answer):
         raise InputError(
@@ -194,16 +194,6 @@ def _judge(
         return cluster(question or "", texts, "normalised"), (_SPELLING_ONLY,)
 
 
-def _estimator(estimator: str | Estimator, prior: Any) -> Estimator:
-    if isinstance(estimator, str):
-        return load_estimator(estimator, **({} if prior is None else {"prior": prior}))
-    if prior is not None:
-        raise InputError(
-            "prior is for an estimator given by name: pass it to the constructor of this one instead"
-        )
-    return estimator
-
-
 @dataclass(frozen=True, slots=True)
 class Scored:
     """One question of a recording, scored: a verdict with the question's id and grade.
@@ -246,7 +236,7 @@ def score_rows(
             raise InputError(f"{estimator} scores the answer alone: it takes no prior")
         method = load_scorer(estimator)
     else:
-        method = _estimator(estimator, prior)
+        method = as_estimator(estimator, prior)
     for row in rows:
         if judge is not None and not row.clustered:
             tokens = [sample.tokens for sample in row.samples]

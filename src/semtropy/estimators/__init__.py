@@ -52,6 +52,17 @@ def load_estimator(name: str, **options: Any) -> Estimator:
     return made
 
 
+def as_estimator(estimator: str | Estimator, prior: object = None) -> Estimator:
+    """The estimator of that name, with `prior` where one is given; or the estimator itself."""
+    if isinstance(estimator, str):
+        return load_estimator(estimator, **({} if prior is None else {"prior": prior}))
+    if prior is not None:
+        raise InputError(
+            "prior is for an estimator given by name: pass it to the constructor of this one instead"
+        )
+    return estimator
+
+
 def required_column(name: str) -> str | None:
     """The column of a recording that an estimator needs besides meanings, or None.
 
