@@ -56,14 +56,14 @@ MADE_PAGES = {"api.md", "cli.md"}
 # Words that readers stumbled over, as regular expressions, with how often each may still stand in src, docs and the
 # pages at the top. Lower a number when it has fallen; what is at 0 stays there.
 WORDS = {
-    r"\btold\b": 12,
+    r"\btold\b": 2,
     r"\b[Hh](?:ear|ears|eard)\b": 0,
     r"\bcomes? by\b": 0,
-    r"\bso many\b": 9,
-    r"\bwithout (?:an )?end\b": 7,
-    r"\bof (?:its|their) own\b": 6,
-    r"\b(?:a|one) \w+ an? (?:answer|command|file|line|meaning|prompt|question|round|row|sample|step)\b": 11,
-    r"\bone an? (?:command|meaning|question|row|sample)\b": 2,
+    r"\bso many\b": 1,
+    r"\bwithout (?:an )?end\b": 0,
+    r"\bof (?:its|their) own\b": 0,
+    r"\b(?:a|one) \w+ an? (?:answer|command|file|line|meaning|prompt|question|round|row|sample|step)\b": 2,
+    r"\bone an? (?:command|meaning|question|row|sample)\b": 0,
     r"\bsets? no floor": 0,
     r"\bunpriced\b": 0,
     r"\b(?:Kind|Seen|Columns)(?=[(\[.])": 0,

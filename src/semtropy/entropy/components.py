@@ -53,9 +53,14 @@ __all__ = [
 class SequencePrior:
     """A stick-breaking prior over the sequences of a meaning.
 
-    `theta` is the concentration, from few sequences (small) to many. `main` and `evenness` make the first sequences
-    similar in size. A `discount` above 0 and below 1 makes the tail heavy (Pitman-Yor), so that each new sequence
-    is evidence for its meaning, as a draw is; it excludes `main`.
+    theta     the concentration: small for few sequences, large for many
+    main      number of leading sequences of similar probability
+    evenness  how similar these are; 0 for not at all
+    discount  between 0 and 1, makes the tail heavy (Pitman-Yor), so that each new sequence is evidence for its
+              meaning, as a draw is; it excludes `main`
+
+    >>> SequencePrior(0.1, main=2, evenness=1.0).theta
+    0.1
     """
 
     theta: float
@@ -98,7 +103,15 @@ def _log_beta(a: float, b: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DirichletComponent:
-    """A finite number of meanings, Dirichlet(alpha); `sizes` are the numbers of meanings to consider, ascending."""
+    """A component with a finite number of meanings, whose probabilities are Dirichlet(alpha).
+
+    alpha      parameter of the symmetric Dirichlet: small where one meaning dominates
+    sequences  the prior over the sequences of each meaning
+    sizes      the numbers of meanings to consider, ascending
+
+    >>> DirichletComponent(0.5, SequencePrior(1.0), (1, 2, 5)).points
+    (1, 2, 5)
+    """
 
     alpha: float
     sequences: SequencePrior
@@ -122,7 +135,11 @@ class DirichletComponent:
 
 @dataclass(frozen=True, slots=True)
 class PitmanYorComponent:
-    """An unbounded number of meanings, a Pitman-Yor process; `concentrations` are those to consider, ascending.
+    """A component with an unbounded number of meanings, whose probabilities follow a Pitman-Yor process.
+
+    discount        how heavy the tail of rare meanings is, between 0 and 1
+    sequences       the prior over the sequences of each meaning
+    concentrations  the concentrations to consider, ascending: the larger, the more meanings
 
     >>> PitmanYorComponent(0.25, SequencePrior(0.3), (1.0, 10.0)).alpha
     -0.25

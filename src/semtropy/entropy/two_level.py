@@ -49,11 +49,20 @@ def component_moments(
 ) -> Moments:
     """Moments and log-evidence of every question under every component.
 
+    observations  one entry per question
+    components    the components of the mixture
+    tolerance     as in `moments`
+    log_prior     log prior weight of each column; columns of negligible posterior weight are then skipped
+    on_failure    "exclude" treats a column whose integral fails as impossible: such a density has no mass to speak of
+                  where probabilities sum to 1; "raise" raises ConvergenceError
+
     The arrays have one row per question and one column per size or concentration, component by component. A size
     below the number of meanings seen is impossible: its log-evidence is -inf and its moments are 0. The same holds
-    for a column whose integral fails, unless `on_failure` is "raise"; such a density has no mass to speak of where
-    probabilities sum to 1. With `log_prior`, one entry per column, columns of negligible posterior weight are
-    skipped likewise.
+    for columns that are skipped or excluded.
+
+    >>> observed = Observations(np.array([0.3]), np.array([1.0]), ((-1.204,),), np.array([0.0]))
+    >>> component_moments([observed], [DirichletComponent(0.05, SequencePrior(0.1), (2, 7))]).mean.round(3)
+    array([[0.256, 0.715]])
     """
     columns = _Columns.of(observations, components)
     if log_prior is not None:
@@ -148,9 +157,15 @@ def two_level_moments(
 ) -> Moments:
     """Entropy under the two-level model with a finite Dirichlet component, for every number of meanings K in `sizes`.
 
-    `floors` is the summed probability of the sequences of each seen meaning, `distinct` their number, and
-    `no_logprob` the number of further draws of the meaning whose probability is unknown (0 by default). Raises
-    `ConvergenceError` where an integral fails.
+    floors      summed probability of the distinct sequences of each meaning seen
+    distinct    number of these sequences
+    sizes       the numbers of meanings K to consider, rising
+    alpha       parameter of the symmetric Dirichlet over meanings
+    theta       concentration of the stick-breaking prior over sequences
+    no_logprob  further draws of each meaning whose probability is unknown; default none
+    tolerance   as in `moments`
+
+    Raises `ConvergenceError` where an integral fails.
 
     >>> two_level_moments([0.3], [1], [7], alpha=0.05, theta=0.1).mean.round(9)
     array([0.71470493])

@@ -10,7 +10,12 @@ Input = TypeVar("Input", contravariant=True)
 
 
 class JudgedRow(Protocol):
-    """A row of a recording, as far as scorers look at it."""
+    """A row of a recording, as far as scorers use it.
+
+    >>> from semtropy.recording import Row
+    >>> Row({"id": "1", "question": "2 + 2?", "answer": {"text": "4"}, "samples": []}).answer.text
+    '4'
+    """
 
     @property
     def answer(self) -> Any:
@@ -26,7 +31,11 @@ class JudgedRow(Protocol):
 class ScorerInput(Protocol):
     """What a scorer reads: a frozen value.
 
-    column  the field of a recording it is read from
+    `column` is the field of a recording that it is read from.
+
+    >>> from semtropy.scorers import load_scorer
+    >>> load_scorer("p-true").sees.column
+    'p_true'
     """
 
     column: ClassVar[str]
