@@ -72,7 +72,11 @@ class Upstream:
         chat = scope["path"] == "/v1/chat/completions"
         n = body.get("n")
         asked = n if isinstance(n, int) and 0 < n < 100 else 1
-        choices = [self._choice(body, chat, k, number) for k in range(asked)]
+        try:
+            choices = [self._choice(body, chat, k, number) for k in range(asked)]
+            model = body["model"]
+        except (KeyError, IndexError, TypeError, AttributeError):
+            return await self._json(send, 400, {"error": {"message": "scripted: an odd request"}})
         odd = fault if isinstance(fault, str) and fault in ODD else None
         if odd == "gzip":
             return await self._broken_gzip(send, stream=bool(body.get("stream")))
@@ -80,7 +84,7 @@ class Upstream:
             ODD[odd or ""](choice)
         if body.get("stream"):
             return await self._stream(send, choices[0], chat, cut=fault == "cut")
-        frame = {"id": f"id-{number}", "object": "chat.completion", "created": 1, "model": body["model"]}
+        frame = {"id": f"id-{number}", "object": "chat.completion", "created": 1, "model": model}
         usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
         return await self._json(send, 200, {**frame, "choices": choices, "usage": usage}, cut=fault == "cut")
 
@@ -184,13 +188,15 @@ def _start(status: int, content_type: bytes, length: int | None = None) -> dict[
 
 
 @contextmanager
-def served(app: Any, **options: Any) -> Iterator[str]:
+def served(
+    app: Any, *, config: Callable[..., uvicorn.Config] = uvicorn.Config, **options: Any
+) -> Iterator[str]:
     """The address of an application while it is served from a thread."""
     # Known to be TCP, or asyncio would let small packets wait for each other.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(512)
-        config = uvicorn.Config(
+        made = config(
             app,
             log_config=None,
             timeout_graceful_shutdown=2,
@@ -198,7 +204,7 @@ def served(app: Any, **options: Any) -> Iterator[str]:
             access_log=False,
             **options,
         )
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(made)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:

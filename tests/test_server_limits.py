@@ -20,7 +20,7 @@ import pytest
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
-uvicorn = pytest.importorskip("uvicorn")
+pytest.importorskip("uvicorn")
 
 from openai_upstream import Upstream, served  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
@@ -38,22 +38,8 @@ def limited(**settings: Any) -> Iterator[tuple[str, int]]:
     """A gateway behind its own protocol, as `semtropy serve` runs it: host and port."""
     chosen = Settings(judge="exact", **settings)
     app = create_app(chosen, model=ScriptedModel(default=UNSURE))
-    config = ServerConfig(
-        app, limits=ConnectionLimits.of(chosen), log_config=None, timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(512)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        try:
-            yield listening.getsockname()
-        finally:
-            server.should_exit = True
-            thread.join(10)
+    with served(app, config=ServerConfig, limits=ConnectionLimits.of(chosen)) as url:
+        yield "127.0.0.1", int(url.rpartition(":")[2])
 
 
 def connect(address: tuple[str, int]) -> Any:

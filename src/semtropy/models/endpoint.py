@@ -106,8 +106,10 @@ class Endpoint:
         other._key, other._extra_headers = _checked_key(api_key), headers or {}
         return other
 
-    def _request_headers(self) -> dict[str, str]:
-        return self._extra_headers | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
+    def _request_headers(self) -> dict[str, bytes]:
+        headers = self._extra_headers | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
+        headers["Content-Type"] = "application/json"
+        return {name: value.encode("latin-1", "replace") for name, value in headers.items()}
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Post `body` and return the JSON object of the reply; transient failures are retried, others raised."""
@@ -158,8 +160,8 @@ class Endpoint:
             content = json.dumps(body, allow_nan=False)
         except (ValueError, RecursionError) as error:
             raise InputError(f"the request cannot be written as JSON: {error}") from error
-        headers = self._request_headers() | {"Content-Type": "application/json"}
-        async with client.stream("POST", f"{self.base_url}{path}", content=content, headers=headers) as reply:
+        url, headers = f"{self.base_url}{path}", self._request_headers()
+        async with client.stream("POST", url, content=content, headers=headers) as reply:  # type: ignore[arg-type]
             parts, size = [], 0
             async for part in reply.aiter_bytes():
                 size += len(part)

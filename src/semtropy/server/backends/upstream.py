@@ -100,7 +100,11 @@ class UpstreamBackend:
             sent["authorization"] = f"Bearer {key}"
         timeout = httpx.Timeout(self.settings.upstream_timeout, connect=10.0).as_dict()
         request = httpx.Request(
-            method, self.base_url + path, content=content, headers=sent, extensions={"timeout": timeout}
+            method,
+            self.base_url + path,
+            content=content,
+            headers=httpx.Headers(sent, encoding="latin-1"),  # as they were read
+            extensions={"timeout": timeout},
         )
         try:
             reply = await self._transport.handle_async_request(request)
