@@ -74,7 +74,11 @@ def test_samples_that_are_odd_do_not_cost_the_answer(fault: str, stream: bool) -
 @pytest.mark.parametrize("mode", ["annotate", "block"])
 @pytest.mark.parametrize("fault", sorted(set(ODD) - {"gzip"}))
 def test_an_answer_that_is_odd_comes_through_as_it_is(fault: str, mode: str, stream: bool) -> None:
-    app = Upstream(lambda prompt: {ANSWER: 1.0}, fault=lambda number: fault if number == 1 else None)
+    def faults(number: int) -> str | None:
+        # Samples that say the same, where the text is odd: else the answer would be flagged, and blocked.
+        return fault if number == 1 or fault in ("surrogate", "split") else None
+
+    app = Upstream(lambda prompt: {ANSWER: 1.0}, fault=faults)
     with served(app) as base, gateway(base, mode=mode) as url:
         reply = httpx.post(f"{url}/v1/chat/completions", json=body(stream=stream), timeout=60)
         assert reply.status_code == 200

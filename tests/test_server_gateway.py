@@ -202,6 +202,23 @@ def test_block(upstream: tuple[Upstream, str]) -> None:
         assert chunks[-1].semtropy["blocked"] is False
 
 
+def test_the_answer_itself_is_judged(upstream: tuple[Upstream, str]) -> None:
+    """Samples that agree with each other speak against an answer that says something else."""
+    answers = {"Who sang it?": {"Elvis": 1.0}}
+    app = Upstream(lambda prompt: answers[prompt])
+    with served(app) as base, gateway(f"{base}/v1") as url:
+        asked = {"model": "m", "messages": [{"role": "user", "content": "Who sang it?"}]}
+        right = httpx.post(f"{url}/v1/chat/completions", json=asked).json()["semtropy"]
+        assert (right["outcome"], right["source"]) == ("steady", "new")
+        assert [meaning["has_answer"] for meaning in right["meanings"]] == [True]
+        answers["Who sang it?"] = {"Cher": 1.0}
+        wrong = httpx.post(f"{url}/v1/chat/completions", json=asked).json()["semtropy"]
+        assert (wrong["answer"], wrong["source"]) == ("Cher", "cached")
+        assert wrong["agreement"]["mean"] < right["agreement"]["mean"]
+        assert [meaning["has_answer"] for meaning in wrong["meanings"]] == [False, True]
+        assert wrong["outcome"] == "flagged"
+
+
 def test_a_stream_that_is_held_back_has_its_verdict_in_the_headers_too(
     upstream: tuple[Upstream, str],
 ) -> None:

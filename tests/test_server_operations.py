@@ -34,6 +34,7 @@ from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.settings import Settings, flag_fields, settings_table  # noqa: E402
 from semtropy.server.telemetry import PARTS, JSONFormatter  # noqa: E402
+from semtropy.verdict import Outcome  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 EVEN = {f"name {k}": 0.125 for k in range(8)}
@@ -291,8 +292,9 @@ def test_counters_are_exact() -> None:
         found = counters(url)
     new = [reply for reply in replies if reply["source"] == "new"]
     assert len(new) == 4
-    assert found['semtropy_checks_total{outcome="steady"}'] == sum(not reply["flagged"] for reply in replies)
-    assert found['semtropy_checks_total{outcome="flagged"}'] == sum(reply["flagged"] for reply in replies)
+    for outcome in Outcome:
+        told = sum(reply["outcome"] == outcome for reply in replies)
+        assert found[f'semtropy_checks_total{{outcome="{outcome}"}}'] == told
     assert found['semtropy_checks_total{outcome="error"}'] == 1
     assert found['semtropy_runs_total{source="new"}'] == 5
     assert found['semtropy_runs_total{source="cached"}'] == 2
@@ -322,7 +324,8 @@ def test_the_latency_of_each_part_is_told(streaming: bool) -> None:
         )
     spent = {part: found[f'semtropy_seconds_sum{{part="{part}"}}'] for part in PARTS}
     counts = {part: found[f'semtropy_seconds_count{{part="{part}"}}'] for part in PARTS}
-    assert counts == dict.fromkeys(PARTS, 1.0) | {"judging": 0.0}
+    # Estimated twice: with the samples, and once the answer was compared with them.
+    assert counts == dict.fromkeys(PARTS, 1.0) | {"judging": 0.0, "estimating": 2.0}
     assert all(part in described for part in PARTS)
     assert 0.1 <= spent["first_byte"] <= spent["upstream"]
     assert spent["upstream"] >= (0.5 if streaming else 0.1)

@@ -295,7 +295,9 @@ def with_answer(
     state = _Inquiry(step.question, terms, grouping, answer, answer_given=True)
     yield from state.take(Drawn(step.samples))
     judged = state.step(seconds=step.spent.seconds)
-    reason = Reason.NO_ANSWER if judged.reason is Reason.NO_ANSWER else step.reason
+    # A rule that decides does so on the answer: without it, samples that agree with each other look steady.
+    decided = (Reason.NO_ANSWER, Reason.DECIDED_HIGH, Reason.DECIDED_LOW)
+    reason = judged.reason if judged.reason in decided else step.reason
     calls = step.spent.judge_calls + judged.spent.judge_calls
     return replace(judged, spent=replace(step.spent, judge_calls=calls), reason=reason)
 

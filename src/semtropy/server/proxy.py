@@ -222,7 +222,7 @@ def verdict_headers(outcome: CheckOutcome) -> dict[str, str]:
     if "entropy" not in payload:
         return {"X-Semtropy-Verdict": "none"}
     headers = {
-        "X-Semtropy-Verdict": "flagged" if payload["flagged"] else "steady",
+        "X-Semtropy-Verdict": payload["outcome"],
         "X-Semtropy-Entropy": f"{payload['entropy']['mean']:.6g}",
         "X-Semtropy-Samples": str(payload["samples"]),
         "X-Semtropy-Blocked": "true" if outcome.blocked else "false",

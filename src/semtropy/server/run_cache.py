@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..inquiry import Step
+    from ..nouns import Judge
     from ..verdict import Verdict
 
 __all__ = ["CheckRun", "RunCache"]
+
+VERDICTS = 4
+"""Answers to one question whose verdicts are kept."""
 
 Steps = Callable[[], AsyncIterator["Step"]]
 
@@ -27,7 +31,12 @@ class CheckRun:
         self.error: Exception | None = None
         self.finished_at: float | None = None
         self.keep = True
-        self.verdict: Verdict | None = None  # of the last step, once it has been asked for
+        self.judge: Judge | None = (
+            None  # remembers its judgements, for the answers compared with the samples later
+        )
+        self.verdicts: OrderedDict[str | None, Verdict] = (
+            OrderedDict()
+        )  # by answer; None for one the run drew
         self._followers = 0
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._drive(steps))
@@ -85,9 +94,11 @@ class CheckRun:
         async with aclosing(self.follow()) as steps:  # type: ignore[type-var]
             return [step async for step in steps][-1]
 
-    def store_verdict(self, verdict: Verdict) -> None:
-        """Keep the verdict and drop the distributions behind it, which are large."""
-        self.verdict = replace(verdict, belief=None, partition=None, draws=())
+    def store_verdict(self, answer: str | None, verdict: Verdict) -> None:
+        """Keep the verdict on `answer` and drop the distributions behind it, which are large."""
+        self.verdicts[answer] = replace(verdict, belief=None, partition=None, draws=())
+        if len(self.verdicts) > VERDICTS:
+            self.verdicts.popitem(last=False)
         self.steps = [replace(step, belief=replace(step.belief, distribution=None)) for step in self.steps]
 
     def cancel(self) -> None:

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 from ..check import Checker
 from ..conclusion import conclude
 from ..errors import ModelTimeout, SemtropyError
-from ..inquiry import PENDING, Step, Terms
+from ..inquiry import PENDING, Step, Terms, with_answer
+from ..meaning.cached import Cached
+from ..meaning.partition import Grouper
+from ..nouns import Sample
 from ..stopping import Reason
 from .errors import error_kind
 from .policy import JUDGED_CHARACTERS
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["Gateway", "PendingCheck", "Service", "gateway_of"]
 
 
+JUDGEMENTS = 1000
+"""Judgements that a run remembers: those of its samples, when the answer is compared with them."""
+NOT_COMPARED = "There was no time to compare the answer with the samples."
 SLACK = 0.2
 """Seconds that a check may take beyond its budget to end by itself, with what it has spent brought up to date."""
 
@@ -76,7 +82,7 @@ class Service:
         """
         terms = self.policy.terms(options)
         terms = replace(terms, estimator=timed_estimator(terms.estimator, self.metrics))
-        judge = timed_judge(self.policy.judge(options.judge), self.metrics)
+        judge = Cached(timed_judge(self.policy.judge(options.judge), self.metrics), capacity=JUDGEMENTS)
         checker = Checker(timed_model(model, self.metrics), judge, terms)
 
         async def steps() -> AsyncIterator[Step]:
@@ -94,6 +100,8 @@ class Service:
         digest = hashlib.blake2b(content.encode(), key=self._salt).digest()
         name = digest if options.cache else secrets.token_bytes(16)
         run, source = self.runs.get(name, steps, keep=options.cache and not streamed)
+        if source == "new":
+            run.judge = judge
         self.metrics.runs.labels(source).inc()
         return PendingCheck(run, terms, source)
 
@@ -107,18 +115,29 @@ class Service:
         return await self.conclude(step, check, answer)
 
     async def conclude(self, step: Step, check: PendingCheck, answer: str | None = None) -> Verdict:
-        """The verdict of a run's last step; counted."""
+        """The verdict of a run's last step on `answer`, or on the answer that the run drew; counted."""
         run = check.run
-        if run.verdict is None:  # its interval takes a while: computed once per run, outside the event loop
+        verdict = run.verdicts.get(answer)
+        if verdict is None:  # its interval takes a while: computed once, outside the event loop
             with self.metrics.timed("concluding"):
-                found = await asyncio.to_thread(_concluded, step, check.terms)
+                verdict = await self._concluded(step, check, answer)
             if run.keep:
-                run.store_verdict(found)
-        else:
-            found = run.verdict
-        verdict = found if answer is None else replace(found, answer=answer)
-        self.metrics.checks.labels("flagged" if verdict.flagged else "steady").inc()
+                run.store_verdict(answer, verdict)
+        self.metrics.checks.labels(verdict.outcome).inc()
         return verdict
+
+    async def _concluded(self, step: Step, check: PendingCheck, answer: str | None) -> Verdict:
+        if answer is None:
+            return await asyncio.to_thread(_conclude, step, check.terms)
+        try:
+            async with asyncio.timeout(check.terms.budget.seconds):
+                step = await asyncio.to_thread(_judge_answer, step, answer, check)
+        except TimeoutError:
+            step, late = replace(step, answer=Sample(answer)), True
+        else:
+            late = False
+        verdict = await asyncio.to_thread(_conclude, step, check.terms)
+        return replace(verdict, warnings=(*verdict.warnings, NOT_COMPARED)) if late else verdict
 
     def count_failure(self, error: Exception) -> None:
         """Count a failed check; an unexpected error is logged too."""
@@ -154,7 +173,20 @@ async def _within(source: AsyncIterator[Step], seconds: float | None) -> AsyncIt
             yield last
 
 
-def _concluded(step: Step, terms: Terms) -> Verdict:
+def _judge_answer(step: Step, answer: str, check: PendingCheck) -> Step:
+    """The last step of a run once its answer is there: compared with the samples."""
+    judge = check.run.judge
+    assert judge is not None
+    comparing = with_answer(step, Sample(answer), check.terms, Grouper(step.question))
+    try:
+        event = next(comparing)
+        while True:
+            event = comparing.send(judge.entails(event.pairs))
+    except StopIteration as judged:
+        return cast("Step", judged.value)
+
+
+def _conclude(step: Step, terms: Terms) -> Verdict:
     """`conclude`, with a warning where answers were too long to be compared in full."""
     verdict = conclude(step, terms)
     long = sum(len(sample.text) > JUDGED_CHARACTERS for sample in step.samples)

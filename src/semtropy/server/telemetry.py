@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
+from ..verdict import Outcome
+
 if TYPE_CHECKING:
     from ..inquiry import Step
     from ..nouns import Belief, Beliefs, Estimator, Evidence, Floats, Judge, Model, Sample
@@ -61,7 +63,10 @@ class Metrics:
             registry=registry,
         )
         self.checks = Counter(
-            "semtropy_checks", "Checks finished: steady, flagged or error", ["outcome"], registry=registry
+            "semtropy_checks",
+            "Checks finished: steady, flagged, undecided, no answer or error",
+            ["outcome"],
+            registry=registry,
         )
         self.runs = Counter(
             "semtropy_runs",
@@ -99,7 +104,7 @@ class Metrics:
         )
         for source in ("new", "shared", "cached"):
             self.runs.labels(source)
-        for outcome in ("steady", "flagged", "error"):
+        for outcome in (*Outcome, "error"):
             self.checks.labels(outcome)
         for part in PARTS:
             self.seconds.labels(part)
