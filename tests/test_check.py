@@ -143,12 +143,23 @@ def test_time_running_out_keeps_what_is_known():
     assert 1 <= verdict.samples <= 3
 
 
-def test_cancelling_ends_at_once():
-    slow = ScriptedModel(default={"a": 1.0}, delay=30.0)
+class Never(ScriptedModel):
+    """A model that never answers, and says when it was asked."""
 
+    def __init__(self):
+        super().__init__(default={"a": 1.0})
+        self.asked = asyncio.Event()
+
+    async def asample(self, *arguments, **options):
+        self.asked.set()
+        return await asyncio.Future()
+
+
+def test_cancelling_ends_at_once():
     async def cancelled():
-        task = asyncio.create_task(acheck("q?", **(OPTIONS | {"model": slow})))
-        await asyncio.sleep(0.05)
+        model = Never()
+        task = asyncio.create_task(acheck("q?", **(OPTIONS | {"model": model})))
+        await model.asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

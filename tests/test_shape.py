@@ -51,7 +51,7 @@ RESCUES = {
 }
 
 # Tests that wait for a time instead of an event, or kill at a random moment; the list ends empty.
-STILL_SLEEPING = {"test_check.py", "test_server_operations.py", "test_store.py"}
+STILL_SLEEPING = {"test_server_operations.py"}
 MADE_PAGES = {"api.md", "cli.md"}
 # Words that readers stumbled over, as regular expressions, with how often each may still stand in src, docs and the
 # pages at the top. Lower a number when it has fallen; what is at 0 stays there.
