@@ -11,25 +11,28 @@ OBSCURE = "Who was the mayor of Timisoara in 1911?"
 
 
 def show(question: str, *, seed: int) -> Verdict:
-    """Check a question and print what was found."""
+    """Check a question and print the verdict, with the samples grouped by meaning if there are any."""
     print(f"\n> {question}", flush=True)
     verdict = check(question, rng=seed)
     print(verdict.explain())
-    for meaning in sorted(verdict.meanings, key=lambda meaning: -meaning.count):
-        print(f"  {meaning.count:2} x {meaning.text}")
+    if verdict.samples:
+        print(verdict.show_groups())
     return verdict
+
+
+def summary(verdict: Verdict) -> str:
+    """How likely the model is to say so again, and what it took to know."""
+    again = "unknown" if verdict.agreement is None else f"{verdict.agreement.mean:.0%}"
+    return f'"{verdict.answer}" again: {again} (entropy {verdict.entropy.mean:.2f} nats, {verdict.samples} samples)'
 
 
 def main(seed: int = 1) -> int:
     """Two verdicts, and what sets them apart."""
     known, obscure = (show(question, seed=seed) for question in (KNOWN, OBSCURE))
-    likeliest = max(known.meanings, key=lambda meaning: meaning.floor)
     print(
-        f"\nThe same small model both times. Its first answer it gives with a probability of at least "
-        f"{likeliest.floor:.0%}, which leaves little room for others: {known.entropy.mean:.2f} nats, after "
-        f"{known.samples} of at most 10 samples. The second it makes up, differently each time: "
-        f"{obscure.entropy.mean:.2f} nats, after {obscure.samples}."
-        f'\nTry your own:  .venv/bin/semtropy check "Who wrote Moby Dick?"'
+        "\nThe same small model gave both answers. How likely would it be to give each of them again?"
+        f"\n  {summary(known)}\n  {summary(obscure)}"
+        '\nTry a question:  .venv/bin/semtropy check "Who wrote Moby Dick?"'
     )
     return 0
 
