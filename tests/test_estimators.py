@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tools.default_prior import default_prior
 
+import semtropy.estimators
 from semtropy import Evidence, Partition, Sample
 from semtropy.entropy import DirichletComponent, PitmanYorComponent, SequencePrior, contour, two_level
 from semtropy.errors import InputError
 from semtropy.estimators import NAMES, PaperPrior, Prior, load_estimator
+from semtropy.estimators.component_mixture import ComponentMixture
 from semtropy.nouns import Estimator
 
 ENTROPY = ("bayes", "bayes-paper", "histogram", "rescaled")
@@ -154,11 +155,14 @@ def test_rounded_log_probabilities_may_exceed_one_by_a_little_and_no_more() -> N
         load_estimator("bayes")(Evidence.gather(wrong, Partition((0, 1))))
 
 
-def test_the_shipped_prior_is_the_one_its_tool_makes() -> None:
-    shipped, made = Prior.default(), default_prior()
-    assert shipped.components == made.components
-    for own, same in zip(shipped.weights, made.weights, strict=True):
-        assert own == pytest.approx(same, abs=1e-7)
+def test_the_shipped_prior_is_of_version_2_and_reaches_open_questions() -> None:
+    held = json.loads((Path(semtropy.estimators.__file__).parent / "default_prior.json").read_text())
+    assert held["semtropy_prior"] == 2
+    shipped = Prior.default()
+    assert shipped.trained_on == 0
+    for mixture in (shipped.samples, shipped.answered):
+        assert sum(sum(own) for own in mixture.weights) == pytest.approx(1)
+        assert any(component.alpha < 0 for component in mixture.components)  # an unbounded number of meanings
 
 
 def test_more_meanings_than_any_in_training_is_no_special_case() -> None:
@@ -215,11 +219,13 @@ def test_compiled_and_numpy_beliefs_agree(monkeypatch: pytest.MonkeyPatch) -> No
 def test_columns_that_are_left_out_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     bayes, evidences = (
         load_estimator("bayes"),
-        [*DRAWS, Evidence(counts=(1,) * 3, floors=(0.02, 1e-16, 1e-34))],
+        [*DRAWS, Evidence(counts=(1,) * 3, floors=(0.02, 1e-9, 1e-10))],
     )
-    quick = bayes.batch(evidences)
+    extreme = [Evidence(counts=(1,) * 3, floors=(0.02, 1e-16, 1e-34))]
+    quick, quick_extreme = bayes.batch(evidences), bayes.batch(extreme)
     monkeypatch.setattr(two_level, "NEGLIGIBLE", -np.inf)
     np.testing.assert_allclose(quick.mean, bayes.batch(evidences).mean, atol=1e-7)
+    np.testing.assert_allclose(quick_extreme.mean, bayes.batch(extreme).mean, atol=1e-3)
 
 
 def test_what_a_belief_leaves_out_is_bounded_in_sum() -> None:
@@ -241,9 +247,9 @@ def _row(i: int, meanings: int) -> dict[str, object]:
 
 def test_a_default_prior_says_so() -> None:
     belief = load_estimator("bayes")(DRAWS[0])
-    assert any("shipped" in note for note in belief.notes)
+    assert any("no prior was fitted" in note for note in belief.notes)
     trained = load_estimator("bayes", prior=Prior.fit([_row(i, 1 + i % 3) for i in range(9)]))(DRAWS[0])
-    assert not any("shipped" in note for note in trained.notes)
+    assert not any("no prior was fitted" in note for note in trained.notes)
 
 
 def test_fitting_moves_the_belief_the_right_way() -> None:
@@ -289,14 +295,14 @@ VERSION_1 = {
 
 def test_prior_files_of_version_1_are_read(tmp_path: Path) -> None:
     (tmp_path / "prior.json").write_text(json.dumps(VERSION_1))
-    assert Prior.load(tmp_path / "prior.json") == Prior(
+    mixture = ComponentMixture(
         (
             DirichletComponent(0.2, SequencePrior(0.1, main=2, evenness=1.0), (1, 10)),
             PitmanYorComponent(0.25, SequencePrior(1.0, discount=0.5), (0.5, 9.0)),
         ),
         ((0.125, 0.375), (0.25, 0.25)),
-        trained_on=3,
     )
+    assert Prior.load(tmp_path / "prior.json") == Prior(mixture, mixture, trained_on=3)
 
 
 def test_prior_files_are_written_in_version_2(tmp_path: Path) -> None:
@@ -304,20 +310,24 @@ def test_prior_files_are_written_in_version_2(tmp_path: Path) -> None:
     prior.save(tmp_path / "prior.json")
     written = json.loads((tmp_path / "prior.json").read_text())
     assert written["semtropy_prior"] == 2
-    assert written["components"][1] == {
-        "type": "pitman-yor",
-        "discount": 0.25,
-        "concentrations": [0.5, 9.0],
-        "sequences": {"theta": 1.0, "main": 0, "evenness": 0.0, "discount": 0.5},
-        "weights": [0.25, 0.25],
-    }
+    assert (
+        written["samples"][1]
+        == written["answered"][1]
+        == {
+            "type": "pitman-yor",
+            "discount": 0.25,
+            "concentrations": [0.5, 9.0],
+            "sequences": {"theta": 1.0, "main": 0, "evenness": 0.0, "discount": 0.5},
+            "weights": [0.25, 0.25],
+        }
+    )
     assert Prior.load(tmp_path / "prior.json") == prior
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"semtropy_prior": 3}, "must be 1 or 2"),
+        ({"semtropy_prior": 3}, "must be 2 or 1"),
         ({"kinds": []}, "sum to more than 0"),
         ({"kinds": [{**VERSION_1["kinds"][0], "weights": [1]}]}, "one weight"),
         ({"kinds": [{**VERSION_1["kinds"][0], "weights": [1, -1]}]}, "one weight"),
@@ -327,7 +337,7 @@ def test_prior_files_are_written_in_version_2(tmp_path: Path) -> None:
         ({"kinds": [{**VERSION_1["kinds"][1], "concentrations": [0.5, 0.5]}]}, "concentrations"),
         ({"kinds": [{"alpha": 0.2}]}, "sizes"),
         (
-            {"semtropy_prior": 2, "components": [{"type": "poisson", "sequences": VERSION_1["kinds"][0]}]},
+            {"semtropy_prior": 2, "samples": [{"type": "poisson", "sequences": VERSION_1["kinds"][0]}]},
             "poisson",
         ),
     ],

@@ -167,11 +167,14 @@ def heavy_tailed_row(i: int) -> dict[str, object]:
 
 def test_a_fit_finds_heavy_tails_and_survives_the_file(tmp_path) -> None:
     prior = Prior.fit([heavy_tailed_row(i) for i in range(40)])
-    tail = sum(sum(own) for kind, own in zip(prior.components, prior.weights, strict=True) if kind.alpha < 0)
+    mixture = prior.samples
+    tail = sum(
+        sum(own) for each, own in zip(mixture.components, mixture.weights, strict=True) if each.alpha < 0
+    )
     assert tail > 0.5
     prior.save(tmp_path / "prior.json")
     back = Prior.load(tmp_path / "prior.json")
-    assert back.components == prior.components
+    assert back.samples.components == prior.samples.components
     evidence = Evidence(counts=(2, 1), floors=(0.6, 0.02))
     one, other = (load_estimator("bayes", prior=own)(evidence) for own in (prior, back))
     assert one.mean == pytest.approx(other.mean, abs=1e-6)

@@ -42,7 +42,7 @@ def beliefs() -> tuple[np.ndarray, dict[str, Scores]]:
     return wrong, {
         "bayes": Scores(mean, variance),
         "histogram": Scores(noisy, None),
-        "length": Scores(constant, None),
+        "length": Scores(constant, None, None),
         "bayes-paper@0.25": Scores(mean, variance),
     }
 

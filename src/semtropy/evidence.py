@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .errors import InputError
 from .samples import Partition, Sample  # noqa: TC001
 
-__all__ = ["Evidence", "JudgedAnswer"]
+__all__ = ["Evidence", "JudgedAnswer", "judged_answer", "sequence_key"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +155,34 @@ class _SampleTally:
         probability = math.exp(logprob)
         if new_string:
             self.string_floors[meaning] += probability
-        sequence = _sequence(sample, logprob)
+        sequence = sequence_key(sample, logprob)
         if sequence not in self._sequences:
             self._sequences[sequence] = meaning, len(self.logprobs[meaning])
             self.logprobs[meaning].append(logprob)
             self.floors[meaning] += probability
 
     def judged(self, answer: Sample, meaning: int | None) -> JudgedAnswer:
-        logprob = answer.sampling_logprob if answer.complete else None
-        home, place = self._sequences.get(_sequence(answer, logprob), (None, None))
-        return JudgedAnswer(
-            meaning=len(self.floors) if meaning is None else meaning,
-            logprob=logprob,
-            sequence=place if home == meaning else None,
-            token_entropy=max(answer.token_entropies, default=None) if answer.token_entropies else None,
-        )
+        home = len(self.floors) if meaning is None else meaning
+
+        def place(sequence: object) -> int | None:
+            found = self._sequences.get(sequence)
+            return found[1] if found is not None and found[0] == home else None
+
+        return judged_answer(answer, home, place)
 
 
-def _sequence(sample: Sample, logprob: float | None) -> object:
-    """What distinguishes one token sequence from another."""
+def judged_answer(answer: Sample, meaning: int, place: Callable[[object], int | None]) -> JudgedAnswer:
+    """What the evidence says of `answer`; `place` finds a sequence among those that are known."""
+    logprob = answer.sampling_logprob if answer.complete else None
+    entropies = answer.token_entropies
+    return JudgedAnswer(
+        meaning=meaning,
+        logprob=logprob,
+        sequence=None if logprob is None else place(sequence_key(answer, logprob)),
+        token_entropy=max(entropies) if entropies else None,
+    )
+
+
+def sequence_key(sample: Sample, logprob: float | None) -> object:
+    """What distinguishes one token sequence from another: its tokens where known, else text and log-probability."""
     return sample.tokens if sample.tokens is not None else (sample.text, logprob)

@@ -16,7 +16,8 @@ _REFUSALS = re.compile(
       (i['’]?m|i\ am)\ (sorry|afraid|unable|not\ (sure|able|certain|aware|familiar))\b
     | (sorry|apologies|unfortunately),?\ (but\ )?(i|there|we|it)\b
     | i\ (really\ )?(do\ not|don['’]?t|cannot|can['’]?t|can\ not|could\ not|couldn['’]?t)
-      \ (know|answer|help|provide|assist|determine|say|tell|find|comply|recall|have)\b
+      \ (know(?=\W*$|[.,;!]|\ (the|who|what|which|when|where|that|about|enough|any|if|whether)\b)
+        |answer|help|provide|assist|determine|say|tell|find|comply|recall|have)\b
     | i\ have\ no\ (idea|information|knowledge|record)\b
     | as\ an\ (ai|artificial)\b
     | (there\ is|i\ have)\ (no|not\ enough|insufficient)\ (information|data|evidence|context)\b

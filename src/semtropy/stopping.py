@@ -291,7 +291,7 @@ class Decided:
         )
         if proven and off > 0:
             return Reason.DECIDED_HIGH
-        above = 0.0 if proven else belief.probability_above(self.threshold)
+        above = 0.0 if proven else self._above(belief)
         if above is None:
             return None
         flag = above if above >= self.confidence else max(above, disagreement(belief, self.threshold))
@@ -300,6 +300,15 @@ class Decided:
         if flag >= self.confidence:
             return Reason.DECIDED_HIGH
         return Reason.DECIDED_LOW if flag <= 1 - self.confidence else None
+
+    def _above(self, belief: Belief) -> float | None:
+        """P(entropy > threshold); an approximation where it is far from either limit, which costs much less."""
+        approximate = getattr(belief.distribution, "approximate_cdf", None)
+        rough = None if approximate is None else approximate(self.threshold)
+        doubt = 1 - self.confidence
+        if rough is not None and (3 * doubt < rough < 1 - 3 * doubt or not doubt / 5 < rough < 1 - doubt / 5):
+            return float(1 - rough)
+        return belief.probability_above(self.threshold)
 
 
 def check_threshold(threshold: float) -> None:

@@ -26,6 +26,7 @@ COMMANDS: tuple[str, ...] = (
     "meanings",
     "evaluate",
     "calibrate",
+    "prior",
     "recording",
     "datasets",
     "models",

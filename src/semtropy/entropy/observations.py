@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,6 +58,12 @@ class Observations:
         found = np.array([len(own) for own in logprobs], dtype=float)
         floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
         return cls(floors, found, logprobs, np.array(no_logprob, dtype=float))
+
+    def with_draw(self, meaning: int) -> Observations:
+        """The observations with one more draw of `meaning` whose log-probability is unknown."""
+        more = self.no_logprob.copy()
+        more[meaning] += 1
+        return replace(self, no_logprob=more)
 
     @property
     def settled(self) -> float | None:

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["component_moments", "two_level_moments"]
 
-# Columns whose estimated log-weight is this far below the best are not integrated. Estimates are off by a few units at
-# most, so that what is left out is of the order of 1e-8.
-NEGLIGIBLE = -22.0
+# Columns whose estimated log-weight is this far below the best are not integrated. Estimates are off by a few units
+# mostly; for heavy Pitman-Yor tails and sequences less probable than 1e-10 by a dozen and more, where up to 4e-4 of the
+# weight was seen to be left out.
+NEGLIGIBLE = -30.0
 
 
 def component_moments(
@@ -52,7 +53,8 @@ def component_moments(
     observations  one entry per question
     components    the components of the mixture
     tolerance     as in `moments`
-    log_prior     log prior weight of each column; columns of negligible posterior weight are then skipped
+    log_prior     log prior weight of each column, the same for all questions or one row for each; columns of
+                  negligible posterior weight are then skipped
     on_failure    "exclude" treats a column whose integral fails as impossible: such a density has no mass to speak of
                   where probabilities sum to 1; "raise" raises ConvergenceError
 
@@ -134,8 +136,10 @@ class _Columns:
 
         A column whose weight cannot be estimated stays.
         """
-        weight = screen(self.problems()) + self.constant + log_prior[self.column]
-        top = np.full(int(self.row[-1]) + 1 if self.row.size else 0, -np.inf)
+        rows = int(self.row[-1]) + 1 if self.row.size else 0
+        prior = np.broadcast_to(log_prior, (max(rows, len(np.atleast_2d(log_prior))), log_prior.shape[-1]))
+        weight = screen(self.problems()) + self.constant + prior[self.row, self.column]
+        top = np.full(rows, -np.inf)
         finite = np.isfinite(weight)
         np.maximum.at(top, self.row[finite], weight[finite])
         keep = ~(weight < top[self.row] + NEGLIGIBLE)

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "PaperPrior", "Prior", "load_estimator"]
 
 _REGISTRY = {
+    "agreement": ("bayes", "AgreementScore"),
     "bayes": ("bayes", "Bayes"),
     "bayes-paper": ("paper", "BayesPaper"),
     "histogram": ("histogram", "Histogram"),
     "rescaled": ("rescaled", "Rescaled"),
     "rescaled-length": ("rescaled", "RescaledLength"),
 }
-NAMES = tuple(_REGISTRY)
-_PRIORS = {"bayes": Prior, "bayes-paper": PaperPrior}
-_SCORERS = ("length", "log-likelihood", "p-true")  # semtropy.scorers, a layer below this one
+NAMES = tuple(name for name in _REGISTRY if name != "agreement")
+_PRIORS = {"agreement": Prior, "bayes": Prior, "bayes-paper": PaperPrior}
+# Scores of the answer, not entropies: semtropy.scorers, a layer below this one, and the agreement of `bayes`.
+_SCORES = ("agreement", "length", "log-likelihood", "p-true")
 
 
 def load_estimator(name: str, **options: Any) -> Estimator:
@@ -38,11 +40,16 @@ def load_estimator(name: str, **options: Any) -> Estimator:
     >>> load_estimator("histogram").name
     'histogram'
     """
-    if name in _SCORERS:
+    if name in _SCORES:
         raise InputError(
             f"{name} scores the answer and estimates no entropy: use `semtropy evaluate` or `semtropy score` "
             f"for it, or one of the estimators {', '.join(NAMES)}"
         )
+    return load_method(name, **options)
+
+
+def load_method(name: str, **options: Any) -> Estimator:
+    """Return the estimator called `name`, or the score `agreement`, which studies compare with estimators."""
     if name not in _REGISTRY:
         raise InputError(f"no estimator is called {name!r}: choose one of {', '.join(NAMES)}")
     if options.get("prior") is not None:

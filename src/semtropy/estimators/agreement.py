@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..entropy.shares import ShareDistribution, share_distribution
 from ..nouns import central_interval
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from ..entropy.distribution import PosteriorComponent
 
 __all__ = ["PosteriorAgreement"]
+
+DROPPED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +31,7 @@ class PosteriorAgreement:
 
     @cached_property
     def _shares(self) -> tuple[ShareDistribution, float]:
-        return share_distribution(self.components, self.meaning, self._rival())
+        return share_distribution(_heaviest(self.components), self.meaning, self._rival())
 
     def _rival(self) -> int | None:
         """The meaning besides the answer's that has the most evidence."""
@@ -55,3 +59,11 @@ class PosteriorAgreement:
         if self.observations.floors[self.meaning] >= x:
             return 0.0
         return float(self._shares[0].cdf([x])[0])
+
+
+def _heaviest(components: Sequence[PosteriorComponent]) -> list[PosteriorComponent]:
+    """The components without those of the least weight, `DROPPED` of it in all; their order is kept."""
+    weights = np.array([component.weight for component in components])
+    ascending = np.argsort(weights, kind="stable")
+    least = set(ascending[np.cumsum(weights[ascending]) <= DROPPED * weights.sum()].tolist())
+    return [component for i, component in enumerate(components) if i not in least]

@@ -1,18 +1,18 @@
-"""`bayes`: the exact posterior of the two-level model, meanings and the sequences of each, under a mixture prior."""
+"""`bayes`: the exact two-level model of meanings and wordings, re-weighed by the evidence of what was seen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..entropy import Moments, Observations, component_moments, mix
 from ..entropy.components import Component, component_grid
 from ..entropy.distribution import Known, Mixture, PosteriorComponent, significant
-from ..errors import ConvergenceError
-from ..nouns import Agreement, Belief, Beliefs, Evidence, KnownAgreement
+from ..errors import ConvergenceError, InputError
+from ..nouns import Agreement, Belief, Beliefs, Evidence, JudgedAnswer, KnownAgreement
 from .agreement import PosteriorAgreement
 from .prior import Prior
 
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Bayes"]
+__all__ = ["AgreementScore", "Bayes"]
 
 TOLERANCE = 1e-6
 CHUNK = 256
-DEFAULT_PRIOR = "no training questions: the prior shipped with semtropy was used"
+DEFAULT_PRIOR = (
+    "no prior was fitted to this model, so the one that ships was used: "
+    "`semtropy prior fit RECORDING --out FILE` fits one"
+)
 NO_FLOORS = "no sample has a usable log-probability: the belief rests on counts alone"
 
 
@@ -50,37 +53,114 @@ class Bayes:
             return Belief(
                 seen.settled, 0.0, Known(seen.settled), agreement=_settled_agreement(seen, evidence)
             )
-        components, log_prior = self.prior.extended(seen.floors.size)
+        components, log_prior = self.prior.for_evidence(evidence, seen.floors.size)
         found = component_moments([seen], components, tolerance=TOLERANCE, log_prior=log_prior)
         weights = _posterior(log_prior, found.log_evidence)[0]
         mean, variance = mix(weights, found.mean[0], found.variance[0])
         parts = _posterior_components(seen, components, weights)
+        matter = significant(weights)
+        moments = found.mean[0][matter], found.variance[0][matter]
         notes = (() if self.prior.trained_on else (DEFAULT_PRIOR,)) + (
             () if seen.found.any() else (NO_FLOORS,)
         )
         agreement = (
             None if evidence.answer is None else PosteriorAgreement(parts, seen, evidence.answer.meaning)
         )
-        return Belief(mean, variance, Mixture(parts), notes, agreement)
+        return Belief(mean, variance, Mixture(parts, moments=moments), notes, agreement)
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         means, variances = np.empty(len(evidences)), np.empty(len(evidences))
-        seen = [Observations.of(evidence) for evidence in evidences]
-        by_size: dict[tuple[Component, ...], list[int]] = {}
-        for i, own in enumerate(seen):
-            if own.settled is None:
-                by_size.setdefault(self.prior.extended(own.floors.size)[0], []).append(i)
+        for part in self._parts(evidences):
+            at = part.places
+            if part.settled is not None:
+                means[at], variances[at] = part.settled, 0.0
+                continue
+            found = component_moments(
+                part.seen, part.components, tolerance=TOLERANCE, log_prior=part.log_prior
+            )
+            means[at], variances[at] = _mixed(_posterior(part.log_prior, found.log_evidence), found)
+        return Beliefs(means, variances)
+
+    def agreements(self, evidences: Sequence[Evidence]) -> Floats:
+        """The mean agreement of many questions, each with a judged answer: E[b_j] as a ratio of evidences."""
+        result = np.empty(len(evidences))
+        for part in self._parts(evidences):
+            meanings = [judged(evidences[i]).meaning for i in part.places]
+            if part.settled is not None:
+                shares = [
+                    own.floors[j] / own.floors.sum() for own, j in zip(part.seen, meanings, strict=True)
+                ]
+                result[part.places] = shares
+                continue
+            once_more = [own.with_draw(j) for own, j in zip(part.seen, meanings, strict=True)]
+            before, after = (
+                component_moments(
+                    seen, part.components, tolerance=TOLERANCE, log_prior=part.log_prior
+                ).log_evidence
+                for seen in (part.seen, once_more)
+            )
+            weights = _posterior(part.log_prior, before)
+            known = np.isfinite(before) & np.isfinite(after)
+            ratio = np.exp(np.where(known, after, 0.0) - np.where(known, before, 0.0)) * known
+            result[part.places] = np.clip((weights * ratio).sum(axis=1), 0.0, 1.0)
+        return result
+
+    def _parts(self, evidences: Sequence[Evidence]) -> Iterator[_Part]:
+        """Questions that share their components, in parts of limited size; those that are settled alone."""
+        groups: dict[tuple[Component, ...], list[int]] = {}
+        seen, log_priors = [], []
+        for i, evidence in enumerate(evidences):
+            own = Observations.of(evidence)
+            components, log_prior = self.prior.for_evidence(evidence, own.floors.size)
+            seen.append(own)
+            log_priors.append(log_prior)
+            if own.settled is not None:
+                yield _Part([i], [own], (), log_prior, own.settled)
             else:
-                means[i], variances[i] = own.settled, 0.0
-        for components, places in by_size.items():
-            log_prior = self.prior.extended(seen[places[0]].floors.size)[1]
+                groups.setdefault(components, []).append(i)
+        for components, places in groups.items():
             for start in range(0, len(places), CHUNK):
                 at = places[start : start + CHUNK]
-                found = component_moments(
-                    [seen[i] for i in at], components, tolerance=TOLERANCE, log_prior=log_prior
+                yield _Part(
+                    at, [seen[i] for i in at], components, np.array([log_priors[i] for i in at]), None
                 )
-                means[at], variances[at] = _mixed(_posterior(log_prior, found.log_evidence), found)
-        return Beliefs(means, variances)
+
+
+@dataclass(frozen=True)
+class AgreementScore:
+    """`agreement`: the probability that another sample means something else than the answer does.
+
+    A score for studies, higher meaning more suspicious: 1 minus the agreement that `bayes` computes. It is no entropy.
+    """
+
+    column: ClassVar[str] = "answer.meaning"
+    prior: Prior = field(default_factory=Prior.default)
+    name: str = field(default="agreement", init=False)
+    has_variance: bool = field(default=False, init=False)
+    uses_answer: bool = field(default=True, init=False)
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        return Belief(float(self.batch([evidence]).mean[0]))
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        return Beliefs(1.0 - Bayes(self.prior).agreements(evidences), None)
+
+
+class _Part(NamedTuple):
+    """Some questions of a batch: their places in it, what they share, and the entropy where it is settled."""
+
+    places: list[int]
+    seen: list[Observations]
+    components: tuple[Component, ...]
+    log_prior: Floats
+    settled: float | None
+
+
+def judged(evidence: Evidence) -> JudgedAnswer:
+    """The judged answer of an evidence; an error where there is none."""
+    if evidence.answer is None:
+        raise InputError("there is no judged answer: agreement needs one")
+    return evidence.answer
 
 
 def _settled_agreement(seen: Observations, evidence: Evidence) -> Agreement | None:
@@ -93,7 +173,6 @@ def _settled_agreement(seen: Observations, evidence: Evidence) -> Agreement | No
 
 
 def _posterior(log_prior: Floats, log_evidence: Floats) -> Floats:
-    """Posterior weights of the columns, one row per question."""
     log_weights = log_prior + log_evidence
     top = log_weights.max(axis=1, keepdims=True)
     if not np.isfinite(top).all():
@@ -104,7 +183,6 @@ def _posterior(log_prior: Floats, log_evidence: Floats) -> Floats:
 
 
 def _mixed(weights: Floats, found: Moments) -> tuple[Floats, Floats]:
-    """Mean and variance of each row's mixture, as `mix` has them for one."""
     mean = (weights * found.mean).sum(axis=1)
     spread = found.variance + (found.mean - mean[:, None]) ** 2
     return mean, (weights * spread).sum(axis=1)

@@ -1,7 +1,10 @@
-"""The prior of `bayes`: a mixture of components with weights, fitted on training questions or shipped.
+"""The prior over questions: two mixtures of components, with weights fitted on training questions.
 
-A component is a prior over meaning probabilities, finite Dirichlet or Pitman-Yor, with a prior over the sequences
-of each meaning (`semtropy.entropy.DirichletComponent` and `PitmanYorComponent`).
+A component is a prior over meaning probabilities, finite Dirichlet or Pitman-Yor, and a prior over the sequences of
+each meaning (`semtropy.entropy.DirichletComponent` and `PitmanYorComponent`). One mixture is for samples alone; the
+other is for samples that follow a judged answer of known log-probability, and its weights mean something only together
+with the evidence of that answer (see fitting.py). Both are fitted on the first 8 and the first 16 samples of the
+training questions, because the prior is used with few. Without training questions, the shipped default is used.
 """
 
 from __future__ import annotations
@@ -16,40 +19,49 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..entropy import DirichletComponent, Observations
+from ..entropy import Observations, component_moments
 from ..errors import InputError
-from .prior_fit import fit_components
-from .prior_json import component_to_json, components_from_json
-from .training import training_evidence
+from .component_mixture import ComponentMixture, prior_entropies
+from .fitting import component_grid, fit_conditional, fit_marginal, matters
+from .prior_json import prior_from_json, prior_to_json
+from .training import TrainingQuestion
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ..entropy.components import Component
+    from ..nouns import Evidence, JudgedAnswer
 
     Floats = NDArray[np.float64]
 
 __all__ = ["Prior"]
 
-BEYOND = 0.01  # weight of sizes beyond the largest, where a question has more meanings than half of that
+# The largest token entropy along the answer tilts the weights towards components of larger entropy: by this much
+# log-weight per nat of token entropy above the mean and nat of prior entropy. Chosen on two recordings of
+# Qwen2.5-Coder-1.5B, where the AUROC before the first sample is 0.830 without it, and 0.834 and 0.842 with it.
+TILT = 1.5
 
 
 @dataclass(frozen=True)
 class Prior:
-    """A mixture prior over questions, fitted on training questions or shipped with the package.
+    """What to expect of a question before sampling.
 
-    components  Dirichlet and Pitman-Yor components, each with several sizes or concentrations
-    weights     one tuple per component, with one weight per size or concentration; all of them sum to 1
-    trained_on  number of training questions, 0 for the shipped prior
+    samples        the mixture for samples without a judged answer
+    answered       the mixture for samples that follow an answer of known log-probability
+    trained_on     how many questions it was fitted on; 0 for the one that ships
+    token_entropy  the mean of the largest token entropy along the training answers, in nats; None where unknown
 
     >>> prior = Prior.default()
-    >>> round(sum(sum(own) for own in prior.weights), 9)
+    >>> round(sum(sum(own) for own in prior.samples.weights), 9)
     1.0
     """
 
-    components: tuple[Component, ...]
-    weights: tuple[tuple[float, ...], ...]
+    samples: ComponentMixture
+    answered: ComponentMixture
     trained_on: int = 0
+    token_entropy: float | None = None
 
     @classmethod
     def default(cls) -> Prior:
@@ -58,27 +70,43 @@ class Prior:
 
     @classmethod
     def fit(cls, rows: Iterable[Any]) -> Prior:
-        """Fit the weights on training questions: a Recording, or rows of its schema with samples and meanings.
-
-        The evidence of each question's first 8 and first 16 samples is used. No rows give the default.
-        """
-        seen, shares, trained_on = [], [], 0
-        for row in rows:
-            evidence = training_evidence(row)
-            seen += [Observations.of(own) for own in evidence]
-            shares += [1 / len(evidence)] * len(evidence)
-            trained_on += 1
-        if not seen:
+        """Learn from training questions: a Recording, or rows of its schema with samples and their meanings."""
+        training = [TrainingQuestion.of(row) for row in rows]
+        if not training:
             return cls.default()
-        default = cls.default()
-        return cls(*fit_components(seen, shares, (default.components, default.weights)), trained_on)
+        grid = component_grid()
+        evidences = [evidence for question in training for evidence in question.alone]
+        shares = np.array([1 / len(question.alone) for question in training for _ in question.alone])
+        samples = ComponentMixture.of_columns(
+            grid, *_kept(fit_marginal(_log_evidence(evidences, grid), shares))
+        )
+        answered = [question for question in training if question.answered]
+        if not answered:
+            return cls(samples, samples, len(training))
+        joint = [evidence for question in answered for evidence in question.answered]
+        counts = [len(question.answered) for question in answered]
+        known = [q.answer_only.answer.token_entropy for q in answered if q.answer_only.answer is not None]
+        entropies = [entropy for entropy in known if entropy is not None]
+        centre = float(np.mean(entropies)) if entropies else None
+        tilts = np.array([_tilt(grid, evidence.answer, centre) for evidence in joint])
+        alone = _log_evidence([question.answer_only for question in answered], grid)
+        fitted = fit_conditional(
+            _log_evidence(joint, grid) + tilts,
+            np.repeat(alone, counts, axis=0) + tilts,
+            np.repeat(1 / np.array(counts, dtype=float), counts),
+        )
+        return cls(samples, ComponentMixture.of_columns(grid, *_kept(fitted)), len(training), centre)
 
-    def extended(self, meanings: int) -> tuple[tuple[Component, ...], Floats]:
-        """The components and their log-weights, concatenated.
+    def for_evidence(self, evidence: Evidence, meanings: int) -> tuple[tuple[Component, ...], Floats]:
+        """The components for a question and their log-weights, concatenated.
 
-        If a question shows more `meanings` than half the largest size, larger sizes are added.
+        Parameters: the evidence, and the number of meanings seen, the answer's included.
         """
-        return _extended(self, meanings)
+        answer = evidence.answer
+        if answer is None or answer.logprob is None:
+            return self.samples.reaching(meanings)
+        components, log_weights = self.answered.reaching(meanings)
+        return components, log_weights + _tilt(components, answer, self.token_entropy)
 
     def save(self, path: str | Path) -> None:
         """Write a small JSON file."""
@@ -86,52 +114,49 @@ class Prior:
 
     @classmethod
     def load(cls, path: str | Path) -> Prior:
-        """Read a file that `save` wrote, of this version or the one before."""
+        """Read what `save` wrote; files of version 1 are read too."""
         try:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-        except (AttributeError, ValueError, KeyError, TypeError, InputError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: not a prior that semtropy saved ({error})") from None
 
     def as_dict(self) -> dict[str, Any]:
-        """The prior as JSON has it, version 2."""
-        pairs = zip(self.components, self.weights, strict=True)
-        return {
-            "semtropy_prior": 2,
-            "trained_on": self.trained_on,
-            "components": [component_to_json(component, own) for component, own in pairs],
-        }
+        """The content of the file."""
+        return prior_to_json(self.samples, self.answered, self.trained_on, self.token_entropy)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Prior:
-        """The prior from JSON, version 1 or 2."""
-        return cls(*components_from_json(data), int(data["trained_on"]))
+        """Read what `as_dict` returned."""
+        return cls(*prior_from_json(data))
 
 
 @lru_cache(maxsize=1)
 def _default() -> Prior:
-    return Prior.from_dict(
-        json.loads(files(__package__).joinpath("default_prior.json").read_text(encoding="utf-8"))
-    )
+    text = files(__package__).joinpath("default_prior.json").read_text(encoding="utf-8")
+    return Prior.from_dict(json.loads(text))
 
 
-@lru_cache(maxsize=1024)
-def _extended(prior: Prior, meanings: int) -> tuple[tuple[Component, ...], Floats]:
-    components, weights = list(prior.components), [list(own) for own in prior.weights]
-    largest = max((own.sizes[-1] for own in components if isinstance(own, DirichletComponent)), default=0)
-    if 2 * meanings > largest > 0:
-        for i, component in enumerate(components):
-            if not isinstance(component, DirichletComponent):
-                continue
-            sizes, share = list(component.sizes), BEYOND * sum(weights[i])
-            size = largest
-            while size < 8 * meanings:
-                size, share = 2 * size, share / 2
-                sizes.append(size)
-                weights[i].append(share)
-            components[i] = DirichletComponent(component.alpha, component.sequences, tuple(sizes))
-    flat = np.array([weight for own in weights for weight in own])
-    with np.errstate(divide="ignore"):
-        log_weights: Floats = np.log(flat / flat.sum())
-    return tuple(components), log_weights
+def _tilt(components: Sequence[Component], answer: JudgedAnswer | None, centre: float | None) -> Floats:
+    """What the token entropies of an answer add to the log-weight of each column."""
+    means = prior_entropies(tuple(components))
+    if answer is None or answer.token_entropy is None or centre is None:
+        return np.zeros(means.size)
+    return TILT * (answer.token_entropy - centre) * means
+
+
+def _kept(fitted: tuple[Floats, Floats]) -> tuple[Floats, NDArray[np.bool_]]:
+    weights, explained = fitted
+    return weights, matters(explained)
+
+
+def _log_evidence(evidences: Sequence[Evidence], grid: Sequence[Component]) -> Floats:
+    """The log-evidence of every row under every column of the grid; equal rows are computed once."""
+    distinct = {evidence: place for place, evidence in enumerate(dict.fromkeys(evidences))}
+    seen = [Observations.of(evidence) for evidence in distinct]
+    parts = [
+        component_moments(seen[i : i + 256], grid, tolerance=1e-5).log_evidence
+        for i in range(0, len(seen), 256)
+    ]
+    return np.concatenate(parts)[[distinct[evidence] for evidence in evidences]]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InputError
-from ..nouns import Evidence, Partition, Sample
+from ..nouns import Evidence, JudgedAnswer, Partition, Sample
 
-__all__ = ["row_samples", "training_evidence"]
+__all__ = ["TrainingQuestion", "row_samples"]
 
 TRAINING_DRAWS = (8, 16)  # few, because the prior is used with few samples
 
@@ -28,16 +29,38 @@ def _tokens(sample: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return tuple(sample["tokens"]) if sample.get("tokens") is not None else None
 
 
-def training_evidence(row: Any) -> list[Evidence]:
-    """The evidence of a question's first 8 and first 16 samples, or of all it has."""
-    draws = getattr(
-        row, "draws", None
-    )  # a recording's row knows whether its log-probabilities are lower bounds
-    if draws is not None:
-        arrays = draws()
-        return [arrays.evidence(range(n)) for n in _numbers(len(arrays))]
-    samples, partition = row_samples(row)
-    return [Evidence.gather(samples[:n], Partition(partition.meanings[:n])) for n in _numbers(len(samples))]
+@dataclass(frozen=True, slots=True)
+class TrainingQuestion:
+    """The evidence of one training question: of its first samples alone, of them after its answer, of the answer.
+
+    `answered` is empty where the answer's log-probability is unknown.
+    """
+
+    alone: tuple[Evidence, ...]
+    answered: tuple[Evidence, ...]
+    answer_only: Evidence
+
+    @classmethod
+    def of(cls, row: Any) -> TrainingQuestion:
+        """From a row of a recording, or a dict of its schema."""
+        draws = getattr(
+            row, "draws", None
+        )  # a recording's row knows whether its log-probabilities can be used
+        if draws is not None:
+            arrays = draws()
+            found = [arrays.evidence(range(n)) for n in _numbers(len(arrays))]
+        else:
+            samples, partition = row_samples(row)
+            found = [
+                Evidence.gather(samples[:n], Partition(partition.meanings[:n]))
+                for n in _numbers(len(samples))
+            ]
+        answer = found[0].answer
+        alone = tuple(replace(evidence, answer=None) for evidence in found)
+        if answer is None or answer.logprob is None:
+            return cls(alone, (), alone[0])
+        first = JudgedAnswer(0, answer.logprob, None, answer.token_entropy)
+        return cls(alone, tuple(found), Evidence(counts=(), answer=first))
 
 
 def _numbers(available: int) -> list[int]:

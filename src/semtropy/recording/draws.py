@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..nouns import Evidence, Partition, Sample
+from ..evidence import judged_answer, sequence_key
+from ..nouns import Evidence, JudgedAnswer, Partition, Sample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,7 @@ class Draws:
     logprobs       log-probability of the sequence; 0 where `sequences` is -1
     probabilities  exp(logprobs); 0 where `sequences` is -1, so that it adds nothing to a lower bound
     lengths        exp(mean token log-probability), or None if any sample lacks token log-probabilities
+    answer         the judged answer, its meaning and sequence numbered as those of the samples; None if unknown
 
     >>> draws = Draws.of([Sample("Paris", -0.7), Sample("Rome", -2.0), Sample("Paris", -0.7)], Partition((0, 1, 0)))
     >>> draws.sequences.tolist(), draws.evidence([2, 0]).counts
@@ -39,10 +41,17 @@ class Draws:
     logprobs: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     lengths: NDArray[np.float64] | None
+    answer: JudgedAnswer | None = None
 
     @classmethod
-    def of(cls, samples: Sequence[Sample], partition: Partition) -> Draws:
-        """The arrays of `samples` and their meanings."""
+    def of(
+        cls,
+        samples: Sequence[Sample],
+        partition: Partition,
+        answer: Sample | None = None,
+        answer_meaning: int | None = None,
+    ) -> Draws:
+        """The arrays of `samples` and their meanings, and the answer with its meaning in `partition`."""
         strings: dict[str, int] = {}
         sequences: dict[object, int] = {}
         string_ids, sequence_ids, logprobs, lengths = [], [], [], []
@@ -54,7 +63,7 @@ class Draws:
                 sequence_ids.append(-1)
                 logprobs.append(0.0)
                 continue
-            key = sample.tokens if sample.tokens is not None else (sample.text, sample.logprob)
+            key = sequence_key(sample, sample.logprob)
             sequence_ids.append(sequences.setdefault(key, len(sequences)))
             logprobs.append(sample.logprob)
         sequence = np.array(sequence_ids, dtype=np.int32)
@@ -69,6 +78,9 @@ class Draws:
                 [math.exp(value) if name >= 0 else 0.0 for value, name in numbered], dtype=np.float64
             ),
             lengths=np.array(lengths, dtype=np.float64) if len(lengths) == len(samples) else None,
+            answer=None
+            if answer is None or answer_meaning is None
+            else judged_answer(answer, answer_meaning, sequences.get),
         )
 
     def __len__(self) -> int:
@@ -76,14 +88,19 @@ class Draws:
 
     def evidence(self, order: Sequence[int] | NDArray[np.integer]) -> Evidence:
         """`Evidence.gather` of the samples at the indices `order` (repeats allowed), equal to the last bit."""
-        tally = _Tally(self.lengths is not None)
+        tally = _Tally(self.lengths is not None, self.answer)
         for draw in self._pick(order):
             tally.add(*draw)
         return tally.evidence()
 
     def path(self, order: Sequence[int] | NDArray[np.integer]) -> Iterator[Evidence]:
-        """Yield the evidence after 1, 2, ... samples of `order`, as an adaptive run sees it."""
-        tally = _Tally(self.lengths is not None)
+        """Yield the evidence after 0, 1, 2, ... samples of `order`, as an adaptive run sees it.
+
+        Without an answer there is none after 0 samples.
+        """
+        tally = _Tally(self.lengths is not None, self.answer)
+        if self.answer is not None:
+            yield tally.evidence()
         for draw in self._pick(order):
             tally.add(*draw)
             yield tally.evidence()
@@ -107,10 +124,10 @@ class Draws:
 class _Tally:
     """Running totals from which the evidence so far can be read at any time."""
 
-    def __init__(self, lengths_known: bool) -> None:
-        self.lengths_known = lengths_known
+    def __init__(self, lengths_known: bool, answer: JudgedAnswer | None) -> None:
+        self.lengths_known, self.answer = lengths_known, answer
         self.numbers: dict[int, int] = {}
-        self.seen: set[int] = set()
+        self.seen: dict[int, int] = {}  # the place of each sequence among those of its meaning
         self.seen_strings: set[int] = set()
         self.counts: list[int] = []
         self.found: list[tuple[float, ...]] = []
@@ -140,7 +157,7 @@ class _Tally:
         if new_string:
             self.string_floors[meaning] += probability
         if sequence not in self.seen:
-            self.seen.add(sequence)
+            self.seen[sequence] = len(self.found[meaning])
             self.found[meaning] += (logprob,)
             self.floors[meaning] += probability
 
@@ -153,4 +170,17 @@ class _Tally:
             logprobs=tuple(self.found),
             string_floors=tuple(self.string_floors),
             length_weights=tuple(self.lengths) if self.lengths_known else None,
+            answer=self._judged(),
+        )
+
+    def _judged(self) -> JudgedAnswer | None:
+        """The answer among the samples drawn so far."""
+        answer = self.answer
+        if answer is None:
+            return None
+        return JudgedAnswer(
+            meaning=self.numbers.get(answer.meaning, len(self.numbers)),
+            logprob=answer.logprob,
+            sequence=None if answer.sequence is None else self.seen.get(answer.sequence),
+            token_entropy=answer.token_entropy,
         )

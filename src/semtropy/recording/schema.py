@@ -301,7 +301,9 @@ class Row(_Object):
         """The samples as arrays, for drawing many subsamples."""
         if not self.fields["samples"]:
             self.fail("is empty: a subsample needs at least one sample", "samples")
-        return Draws.of(self.samples, self.partition)
+        if self.answer is None:
+            return Draws.of(self.samples, self.partition)
+        return Draws.of(self.samples, self.partition, self.judged_sample(), self.answer_meaning())
 
     def with_meanings(self, meanings: Sequence[int]) -> Row:
         """This row with `meanings` in place of any it had.

@@ -47,9 +47,9 @@ def decided_statistic(mean: Floats, variance: Floats, threshold: Floats) -> Floa
 RULES: dict[str, Statistic] = {"variance": variance_statistic, "decided": decided_statistic}
 
 
-def grid(budget: int) -> Floats:
-    """The mean budgets at which curves are evaluated: 2,000 points from 1 to the largest budget."""
-    return np.linspace(1.0, budget, GRID_POINTS)
+def grid(budget: int, first: int = 1) -> Floats:
+    """The mean budgets at which curves are evaluated: 2,000 points from the first to the largest budget."""
+    return np.linspace(float(first), budget, GRID_POINTS)
 
 
 def stops(statistic: Floats, threshold: float) -> NDArray[np.intp]:
@@ -64,7 +64,7 @@ def stops(statistic: Floats, threshold: float) -> NDArray[np.intp]:
     return places
 
 
-def sweep(mean: Floats, statistic: Floats, wrong: Bools) -> tuple[Floats, Floats]:
+def sweep(mean: Floats, statistic: Floats, wrong: Bools, first: int = 1) -> tuple[Floats, Floats]:
     """Mean budgets (ascending) and AUROCs over the thresholds: percentiles 0 .. 100 of all statistics, and 0.
 
     Thresholds with the same mean budget give one point.
@@ -74,7 +74,7 @@ def sweep(mean: Floats, statistic: Floats, wrong: Bools) -> tuple[Floats, Floats
     points: dict[float, float] = {}
     for threshold in np.unique(thresholds)[::-1]:
         stop = stops(statistic, float(threshold))
-        budget = float(stop.mean() + 1)
+        budget = float(stop.mean() + first)
         if budget not in points:
             points[budget] = float(auroc(mean[stop, questions], wrong))
     return np.array(list(points)), np.array(list(points.values()))
@@ -83,10 +83,12 @@ def sweep(mean: Floats, statistic: Floats, wrong: Bools) -> tuple[Floats, Floats
 def curve(scores: Scores, wrong: Bools, rule: Statistic, threshold: Floats) -> tuple[Floats, Floats]:
     """AUROC on the grid of mean budgets, averaged over the draws, and its half-width."""
     assert scores.variance is not None, "a method without a variance has no adaptive curve"
-    points = grid(len(scores.mean))
+    first = scores.first or 0
+    points = grid(len(scores.mean) + first - 1, first)
     mean, statistic = round_scores(scores.mean), round_scores(rule(scores.mean, scores.variance, threshold))
     lines = [
-        np.interp(points, *sweep(mean[:, draw], statistic[:, draw], wrong)) for draw in range(mean.shape[1])
+        np.interp(points, *sweep(mean[:, draw], statistic[:, draw], wrong, first))
+        for draw in range(mean.shape[1])
     ]
     stacked = np.stack(lines, axis=-1)
     return stacked.mean(axis=-1), half_width(stacked)

@@ -50,8 +50,15 @@ class _ScoredRecording:
 
     def at(self, name: str, budget: int) -> Floats:
         """The scores at one budget, shape (draws, questions); those of a scorer are the same at every budget."""
-        means = self.scores[name].mean
-        return round_scores(means[min(budget, len(means)) - 1])
+        row = self.scores[name].row(budget)
+        assert row is not None, "asked for a budget that the method has no score for"
+        return round_scores(self.scores[name].mean[row])
+
+    def budgets(self, *names: str) -> list[int]:
+        """The budgets at which all of the methods have scores."""
+        return [
+            n for n in self.options.budgets if all(self.scores[name].row(n) is not None for name in names)
+        ]
 
 
 def measure(
@@ -96,8 +103,8 @@ def _cells(recording: _ScoredRecording, methods: tuple[str, ...]) -> tuple[Cell,
         widths = half_width(areas)
         rejection = accuracy_rejection_area(means, recording.wrong).mean(axis=-1)
         errors = calibration_error(cross_fitted(means, recording.wrong), recording.wrong).mean(axis=-1)
-        for budget in recording.options.budgets:
-            at = min(budget, len(means)) - 1
+        for budget in recording.budgets(name):
+            at = recording.scores[name].row(budget)
             figures = (areas[at].mean(), widths[at], rejection[at], errors[at])
             cells.append(Cell(recording.model, recording.dataset, name, budget, *map(float, figures)))
     return tuple(cells)
@@ -106,14 +113,13 @@ def _cells(recording: _ScoredRecording, methods: tuple[str, ...]) -> tuple[Cell,
 def _curves(
     recording: _ScoredRecording, methods: tuple[str, ...], thresholds: Floats
 ) -> tuple[AdaptiveCurve, ...]:
-    points = grid(recording.options.plan.budget)
     return tuple(
         AdaptiveCurve(
             recording.model,
             recording.dataset,
             name,
             rule,
-            points,
+            grid(recording.options.plan.budget, recording.scores[name].first or 0),
             *curve(recording.scores[name], recording.wrong, statistic, thresholds),
         )
         for name in methods
@@ -160,23 +166,28 @@ def _comparisons(recording: _ScoredRecording, methods: tuple[str, ...]) -> tuple
     for name in methods:
         if name == against:
             continue
-        for place, budget in enumerate(options.budgets):
+        for budget in recording.budgets(name, against):
             ours, theirs = (
                 auroc(recording.at(each, budget), recording.wrong).mean() for each in (name, against)
             )
-            gaps = _at(resamples[name], place) - _at(resamples[against], place)
+            gaps = _at(resamples, recording, name, budget) - _at(resamples, recording, against, budget)
             names = (recording.model, recording.dataset, name, against, budget)
             found.append(Comparison(*names, float(ours - theirs), *interval(gaps)))
     return tuple(found)
 
 
 def _all_budgets(recording: _ScoredRecording, name: str) -> Floats:
-    means = round_scores(recording.scores[name].mean)
-    return means if len(means) == 1 else means[[budget - 1 for budget in recording.options.budgets]]
+    scores = recording.scores[name]
+    means = round_scores(scores.mean)
+    if scores.first is None:
+        return means
+    return means[[n - scores.first for n in recording.budgets(name)]]
 
 
-def _at(resamples: Floats, place: int) -> Floats:
-    one: Floats = resamples[min(place, len(resamples) - 1)]
+def _at(resamples: Mapping[str, Floats], recording: _ScoredRecording, name: str, budget: int) -> Floats:
+    """The resampled AUROCs of a method at one budget."""
+    constant = recording.scores[name].first is None
+    one: Floats = resamples[name][0 if constant else recording.budgets(name).index(budget)]
     return one
 
 
@@ -191,7 +202,8 @@ def _trials(recording: _ScoredRecording) -> tuple[AlphaTrial, ...]:
                 AlphaTrial(
                     recording.model, recording.dataset, estimator, float(alpha), budget, *map(float, at)
                 )
-                for budget in recording.options.budgets
-                for at in [(areas[budget - 1].mean(), widths[budget - 1])]
+                for budget in recording.budgets(name)
+                for row in [scores.row(budget)]
+                for at in [(areas[row].mean(), widths[row])]
             ]
     return tuple(trials)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...estimators import NAMES as ESTIMATORS
-from ...estimators import PaperPrior, Prior, load_estimator, required_column
+from ...estimators import PaperPrior, Prior, load_method, required_column
 from ...estimators.histogram import plug_in
 from ...recording import Recording, Row, read_recording
 from ...scorers import NAMES as SCORERS
@@ -28,7 +28,7 @@ __all__ = ["METHODS", "EstimatorSpec", "Fold", "PreparedRecording", "RecordingSo
 RecordingSource = str | os.PathLike[str] | Recording
 
 # In the order of the tables: estimators of the entropy, scorers of the answer, and the naive baseline last.
-METHODS = (*ESTIMATORS, *sorted(SCORERS, key=lambda name: name == "length"))
+METHODS = ("bayes", "agreement", *ESTIMATORS[1:], *sorted(SCORERS, key=lambda name: name == "length"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class EstimatorSpec:
 
     def load(self) -> Estimator:
         """The estimator."""
-        return load_estimator(self.name, **self.options)
+        return load_method(self.name, **self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +143,15 @@ def _fit(
 ) -> dict[str, EstimatorSpec]:
     """How to load each estimator; `bayes-paper` with another alpha is called bayes-paper@alpha."""
     specs: dict[str, EstimatorSpec] = {}
-    if "bayes" in methods:
-        specs["bayes"] = EstimatorSpec("bayes", {"prior": Prior.fit(training)})
+    fitted = [name for name in ("bayes", "agreement") if name in methods]
+    if fitted:
+        prior = Prior.fit(training)
+        specs |= {name: EstimatorSpec(name, {"prior": prior}) for name in fitted}
     if "bayes-paper" in methods:
-        prior = PaperPrior.fit(training)
-        specs["bayes-paper"] = EstimatorSpec("bayes-paper", {"prior": prior})
+        sizes = PaperPrior.fit(training)
+        specs["bayes-paper"] = EstimatorSpec("bayes-paper", {"prior": sizes})
         for alpha in alphas:
-            specs[f"bayes-paper@{alpha:g}"] = EstimatorSpec("bayes-paper", {"prior": prior, "alpha": alpha})
+            specs[f"bayes-paper@{alpha:g}"] = EstimatorSpec("bayes-paper", {"prior": sizes, "alpha": alpha})
     if "rescaled" in methods:
         # One draw in thousands may hold nothing but samples cut off by a length limit.
         specs["rescaled"] = EstimatorSpec("rescaled", {"clip_missing": True})

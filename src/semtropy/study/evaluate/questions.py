@@ -51,14 +51,15 @@ class StudyQuestion:
         )
 
     @property
-    def sample_columns(self) -> frozenset[str]:
-        """The columns its samples have, besides texts and meanings.
+    def columns(self) -> frozenset[str]:
+        """The columns it has besides the texts and meanings of its samples.
 
         One usable log-probability is enough: a sample cut off by a length limit has none.
         """
         present = {
             "samples[].logprob": bool((self.draws.sequences >= 0).any()),
             "samples[].token_logprobs": self.draws.lengths is not None,
+            "answer.meaning": self.draws.answer is not None,
         }
         return frozenset(column for column, there in present.items() if there)
 
@@ -67,7 +68,7 @@ class StudyQuestion:
         if method in self.answer_scores:
             return self.answer_scores[method] is None
         column = required_column(method)
-        return column is not None and column not in self.sample_columns
+        return column is not None and column not in self.columns
 
 
 def _answer_score(name: str, row: Row) -> float | None:

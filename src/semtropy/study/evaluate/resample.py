@@ -16,6 +16,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from ...nouns import Estimator, Evidence
     from .metrics import Floats
     from .questions import StudyQuestion
@@ -27,34 +29,51 @@ __all__ = ["ResamplingPlan", "Scores", "draw_order", "estimate_draws", "seed_wor
 class ResamplingPlan:
     """How samples are drawn: `draws` orders of `budget` samples per question, from one `seed`.
 
-    Scores are computed at every step of an order, or only at the numbers of samples in `steps`.
+    Scores are computed at every step of an order from `first` samples on, or only at the numbers of samples in
+    `steps`. With `first` 0, estimators that use the judged answer are also scored before the first sample.
     """
 
     budget: int = 10
     draws: int = 5
     seed: int = 0
     steps: tuple[int, ...] | None = None
+    first: int = 1
 
     @property
     def scored_steps(self) -> tuple[int, ...]:
         """The numbers of samples at which scores are computed, ascending."""
-        return tuple(range(1, self.budget + 1)) if self.steps is None else self.steps
+        return tuple(range(self.first, self.budget + 1)) if self.steps is None else self.steps
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """One method's scores, shape (budgets, draws, questions); (1, 1, questions) where they need no samples."""
+    """One method's scores, shape (budgets, draws, questions); (1, 1, questions) where they need no samples.
+
+    `first` is the budget of the first row, None where the scores are the same at every budget.
+    """
 
     mean: Floats
     variance: Floats | None
+    first: int | None = 1
+
+    def row(self, budget: int) -> int | None:
+        """The row of a budget, None where the method has no score for it."""
+        if self.first is None:
+            return 0
+        return budget - self.first if budget >= self.first else None
 
     @classmethod
     def join(cls, parts: Sequence[Scores]) -> Scores:
-        """The scores of several groups of questions, concatenated."""
-        variances = [part.variance for part in parts if part.variance is not None]
+        """The scores of several groups of questions, concatenated, from the first budget that all of them have."""
+        first = max(part.first or 0 for part in parts)
+        cut = [first - (part.first or 0) for part in parts]
+        variances = [
+            part.variance[at:] for part, at in zip(parts, cut, strict=True) if part.variance is not None
+        ]
         return cls(
-            np.concatenate([part.mean for part in parts], axis=-1),
+            np.concatenate([part.mean[at:] for part, at in zip(parts, cut, strict=True)], axis=-1),
             np.concatenate(variances, axis=-1) if len(variances) == len(parts) else None,
+            first,
         )
 
 
@@ -83,15 +102,17 @@ def estimate_draws(
     Equal evidence is common (an easy question gives the same answer every time), so each estimator sees each
     distinct evidence once.
     """
-    steps = frozenset(plan.scored_steps)
+    answered = all(question.draws.answer is not None for question in questions)
+    steps = [n for n in plan.scored_steps if n > 0 or answered]
+    wanted = frozenset(steps)
     places: dict[Evidence, int] = {}
     which = np.array(
         [
             places.setdefault(evidence, len(places))
             for question in questions
             for draw in range(plan.draws)
-            for n, evidence in enumerate(question.draws.path(draw_order(question, plan, draw)), start=1)
-            if n in steps
+            for evidence in question.draws.path(draw_order(question, plan, draw))
+            if evidence.n in wanted
         ],
         dtype=np.intp,
     )
@@ -99,7 +120,15 @@ def estimate_draws(
     distinct = list(places)
     scores = {}
     for name, estimator in estimators.items():
-        beliefs = estimator.batch(distinct)
-        variance = None if beliefs.variance is None else beliefs.variance[which]
-        scores[name] = Scores(beliefs.mean[which], variance)
+        skipped = 0 if estimator.uses_answer or steps[0] > 0 else 1  # no score before the first sample
+        scores[name] = _scores(estimator, distinct, which[skipped:], steps[skipped])
     return scores
+
+
+def _scores(
+    estimator: Estimator, distinct: Sequence[Evidence], which: NDArray[np.intp], first: int
+) -> Scores:
+    used = np.unique(which)
+    beliefs = estimator.batch([distinct[place] for place in used])
+    at = np.searchsorted(used, which)
+    return Scores(beliefs.mean[at], None if beliefs.variance is None else beliefs.variance[at], first)

@@ -72,7 +72,7 @@ def evaluate(
     names = _check_names(estimators)
     wanted = _check_budgets(budgets)
     _check_options(recordings, names, seeds, against)
-    plan = ResamplingPlan(budget=wanted[-1], draws=seeds, seed=seed)
+    plan = ResamplingPlan(budget=wanted[-1], draws=seeds, seed=seed, first=min(1, wanted[0]))
     options = MeasureOptions(budgets=wanted, plan=plan, against=against, bootstrap=bootstrap)
     split = Split(train, folds, seed if shuffle else None)
     with parallel_map(processes, progress) as run:
@@ -142,7 +142,7 @@ def _join_scores(prepared: PreparedRecording, parts: Sequence[dict[str, Scores]]
     for name in prepared.methods:
         if name in SCORERS:
             answers = np.array([question.answer_scores[name] for question in prepared.test], dtype=float)
-            scores[name] = Scores(answers[None, None, :], None)
+            scores[name] = Scores(answers[None, None, :], None, None)
     return scores
 
 
@@ -168,8 +168,8 @@ def _check_options(
 
 def _check_budgets(budgets: Sequence[int]) -> tuple[int, ...]:
     wanted = tuple(sorted(set(budgets)))
-    if not wanted or wanted[0] < 1:
-        raise InputError(f"--budgets are {list(budgets)}: numbers of samples, 1 or more")
+    if not wanted or wanted[0] < 0 or wanted[-1] < 1:
+        raise InputError(f"--budgets are {list(budgets)}: numbers of samples, from 0, the largest at least 1")
     return wanted
 
 

@@ -18,6 +18,7 @@ __all__ = ["blank_figure", "draw_recording", "figure_bytes"]
 # Okabe and Ito's colours, distinct under every kind of colour vision; markers repeat the distinction in grey.
 STYLES: dict[str, tuple[str, str]] = {
     "bayes": ("#0072B2", ""),
+    "agreement": ("#332288", "D"),
     "bayes-paper": ("#D55E00", ""),
     "histogram": ("#000000", "o"),
     "rescaled": ("#009E73", "s"),

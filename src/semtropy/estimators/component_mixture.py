@@ -1,0 +1,86 @@
+"""A mixture of components with weights: the form of every prior over questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import digamma
+
+from ..entropy import DirichletComponent, PitmanYorComponent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ..entropy.components import Component
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["ComponentMixture", "prior_entropies"]
+
+BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more meanings than that
+
+
+@dataclass(frozen=True)
+class ComponentMixture:
+    """Components, and for each a tuple of weights: one per number of meanings (or concentration) it considers."""
+
+    components: tuple[Component, ...]
+    weights: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of_columns(
+        cls, grid: Sequence[Component], weights: Floats, keep: NDArray[np.bool_]
+    ) -> ComponentMixture:
+        """The columns of a grid that are to be kept, with their weights scaled to sum to 1."""
+        total = float(weights[keep].sum())
+        ends = np.cumsum([len(component.points) for component in grid])[:-1]
+        kept = [
+            (component.only(yes.tolist()), tuple((own[yes] / total).tolist()))
+            for component, own, yes in zip(grid, np.split(weights, ends), np.split(keep, ends), strict=True)
+            if yes.any()
+        ]
+        return cls(tuple(component for component, _ in kept), tuple(own for _, own in kept))
+
+    def reaching(self, meanings: int) -> tuple[tuple[Component, ...], Floats]:
+        """Components and their log-weights, concatenated; with larger sizes where `meanings` seen call for them."""
+        return _reaching(self, meanings)
+
+
+@lru_cache(maxsize=1024)
+def _reaching(mixture: ComponentMixture, meanings: int) -> tuple[tuple[Component, ...], Floats]:
+    components, weights = list(mixture.components), [list(own) for own in mixture.weights]
+    largest = max((c.sizes[-1] for c in components if isinstance(c, DirichletComponent)), default=0)
+    if 2 * meanings > largest > 0:
+        for i, component in enumerate(components):
+            if isinstance(component, PitmanYorComponent):
+                continue
+            sizes, share = list(component.sizes), BEYOND * sum(weights[i])
+            size = largest
+            while size < 8 * meanings:
+                size, share = 2 * size, share / 2
+                sizes.append(size)
+                weights[i].append(share)
+            components[i] = DirichletComponent(component.alpha, component.sequences, tuple(sizes))
+    flat = np.array([weight for own in weights for weight in own])
+    with np.errstate(divide="ignore"):
+        log_weights: Floats = np.log(flat / flat.sum())
+    return tuple(components), log_weights
+
+
+@lru_cache(maxsize=1024)
+def prior_entropies(components: tuple[Component, ...]) -> Floats:
+    """The mean entropy of the meanings under each column of `components` before any observation, in nats.
+
+    psi(K alpha + 1) - psi(alpha + 1) for K meanings, psi(c + 1) - psi(1 - d) for a Pitman-Yor process.
+    """
+    means = []
+    for component in components:
+        points = np.array(component.points, dtype=float)
+        total = points * component.alpha if isinstance(component, DirichletComponent) else points
+        means.append(digamma(total + 1) - digamma(component.alpha + 1))
+    return np.concatenate(means)
