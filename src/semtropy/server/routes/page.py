@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse, JSONResponse
 from ... import __version__
 from ...check import VARIANCE
 from ...conclusion import conclude
+from ...errors import NoAnswer
 from ..backends.upstream import UpstreamBackend
 from ..errors import Problem
 from ..middleware import while_connected
@@ -92,7 +93,11 @@ async def replay(body: ReplayRequest, request: Request) -> Response:
     gateway = gateway_of(request)
     refuse_long_prompt(body.prompt, gateway)
     terms = gateway.policy.terms(body)
-    steps = await asyncio.to_thread(replay_steps, body.prompt, body.answer, body.samples, terms)
+    try:
+        steps = await asyncio.to_thread(replay_steps, body.prompt, body.answer, body.samples, terms)
+    except NoAnswer:
+        message = "there is nothing to judge: give samples, or an answer with its log-probability"
+        raise Problem(400, message) from None
     verdict = await asyncio.to_thread(conclude, steps[-1], terms)
     last = await asyncio.to_thread(step_to_json, steps[-1], terms)
     return JSONResponse({"terms": terms_to_json(terms), "step": last, "verdict": verdict_to_json(verdict)})
