@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -342,3 +342,16 @@ def test_a_missing_file_and_a_wrong_option(tmp_path: Path, capsys: pytest.Captur
     with pytest.raises(SystemExit) as stopped:
         main(["score"])
     assert stopped.value.code == 2
+
+
+@pytest.mark.parametrize("logprob", [-700.0, -750.0, -1e4, -1e308])
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_long_text_may_be_all_but_impossible(logprob: float, n: int) -> None:
+    """The probability of a thousand tokens is 0 as a float, which no meaning that was seen can have."""
+    answer = semtropy.Sample("a", sampling_logprob=logprob)
+    belief = semtropy.score(["b"] * n, logprobs=[logprob] * n, answer=answer, judge="exact")
+    assert math.isfinite(belief.mean)
+    plain = semtropy.score(
+        ["b"] * n, logprobs=[-600.0] * n, answer=replace(answer, sampling_logprob=-600.0), judge="exact"
+    )
+    assert belief.mean == pytest.approx(plain.mean, rel=1e-3)

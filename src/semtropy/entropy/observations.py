@@ -27,6 +27,7 @@ __all__ = ["Observations"]
 LEAST_ROOM = 1e-6
 DIGITS = 6
 MOST_EXCESS = 0.01
+LEAST_LOGPROB = -700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Observations:
     def of(cls, evidence: Evidence) -> Observations:
         """The statistics of real samples. Probabilities that sum to more than 1.01 are an `InputError`."""
         known, no_logprob = _with_answer(evidence)
-        logprobs = tuple(tuple(round(min(logprob, 0.0), DIGITS) for logprob in own) for own in known)
+        logprobs = tuple(tuple(_bounded(logprob) for logprob in own) for own in known)
         floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in logprobs])
         total = float(floors.sum())
         if not total <= 1 + MOST_EXCESS:
@@ -71,6 +72,14 @@ class Observations:
         if exact_room(self.floors) > 2 * LEAST_ROOM:
             return None
         return max(0.0, float(entropy_term(self.floors / self.floors.sum()).sum()))
+
+
+def _bounded(logprob: float) -> float:
+    """A log-probability to the digits it has, and not so low that its probability is 0 as a float.
+
+    Long texts reach that: a meaning whose only sequence has the probability 0 could not have been seen.
+    """
+    return round(min(max(logprob, LEAST_LOGPROB), 0.0), DIGITS)
 
 
 def _with_answer(evidence: Evidence) -> tuple[list[tuple[float, ...]], list[int]]:
