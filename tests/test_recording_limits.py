@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import sys
@@ -417,3 +418,24 @@ def test_texts_and_nulls_survive_parquet(tmp_path: Path) -> None:
     ]
     write_recording(tmp_path / "run.parquet", HEADER, rows)
     assert [dict(row) for row in read_recording(tmp_path / "run.parquet")] == rows
+
+
+def test_lists_may_be_spelled_in_the_older_way(tmp_path: Path) -> None:
+    """Other programs call the elements of a list `item`."""
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "run.parquet"
+    row = {**ROW, "references": ["4"], "samples": [{"text": "4", "tokens": ["a", "b"]}]}
+    write_recording(path, HEADER, [row])
+    pq.write_table(pq.read_table(path), path, use_compliant_nested_type=False)
+    assert dict(read_recording(path).rows[0]) == row
+
+
+def test_a_footer_that_is_damaged_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    write_recording(path, HEADER, [ROW])
+    whole = path.read_bytes()
+    for at in range(len(whole) - 600, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        with contextlib.suppress(RecordingError):  # some bytes do not matter
+            assert len(read_recording(path)) == 1

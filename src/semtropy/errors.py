@@ -66,10 +66,21 @@ class RecordingError(InputError):
     def __init__(
         self, message: str, *, path: str | None = None, line: int | None = None, field: str | None = None
     ) -> None:
+        message, field = one_line(message), one_line(field) if field else field
         self.message, self.path, self.line, self.field = message, path, line, field
         place = [path or "", f"line {line}" if line is not None else "", field or ""]
         where = ", ".join(part for part in place if part)
         super().__init__(f"{where}: {message}" if where else message)
+
+
+def one_line(text: str, most: int = 600) -> str:
+    """`text` without line breaks and control characters, shortened in the middle.
+
+    >>> one_line("a\\tb\\n" + "c" * 1000, 9)
+    'a b ...cc'
+    """
+    flat = " ".join("".join(c if c.isprintable() else " " for c in text[:100_000]).split())
+    return flat if len(flat) <= most else f"{flat[: most - 5]}...{flat[-2:]}"
 
 
 class StoreError(SemtropyError):

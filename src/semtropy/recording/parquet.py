@@ -18,6 +18,7 @@ from ..errors import MissingExtra, RecordingError
 from .columns import ANSWER, ROW, SAMPLE, Layout, pack, unpack
 from .jsonlines import cannot_write
 from .limits import LIFT, Limits
+from .parquet_footer import parquet_sizes
 from .schema import Header, Row
 from .validate import find_unwritable, shown
 
@@ -31,10 +32,6 @@ _Part = TypeVar("_Part", Header, Row)
 METADATA = b"semtropy_recording"
 ROWS_PER_GROUP = 256  # held in memory at a time
 VALUES_PER_BATCH = 2_000_000
-TEXTS = [
-    *("id", "question", "context", "references.list.element", "extra", "answer.text", "answer.extra"),
-    *(f"samples.list.element.{name}" for name in ("text", "extra", "token_texts.list.element")),
-]
 
 
 def _arrow() -> Any:
@@ -162,13 +159,15 @@ def read_parquet(path: Path, limits: Limits | None = None) -> Iterator[Header | 
     pa = _arrow()
     name = str(path)
     try:
+        rows_per_batch = _check_size(path, limits or Limits.default())
         with pa.parquet.ParquetFile(path) as file:
             header = _header(file.schema_arrow, name)
             _compare(file.schema_arrow, _schema(pa, header), name)
-            rows_per_batch = _check_size(file.metadata, path, limits or Limits.default())
+            leaves = [file.schema.column(place) for place in range(len(file.schema))]
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         yield header
         # Texts are read as dictionaries: a text that is stored once and used a million times stays one object.
-        with pa.parquet.ParquetFile(path, read_dictionary=TEXTS) as file:
+        with pa.parquet.ParquetFile(path, read_dictionary=texts) as file:
             ids: dict[str, int] = {}
             for place, fields in enumerate(_all_rows(file, rows_per_batch, name), start=1):
                 row = Row(fields, header=header, path=f"{name}, row {place}")
@@ -179,28 +178,24 @@ def read_parquet(path: Path, limits: Limits | None = None) -> Iterator[Header | 
                 yield row
     except RecordingError:
         raise
-    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError) as error:
         reason = " ".join(str(error).split())[:300]
         raise RecordingError(f"cannot be read as Parquet ({reason})", path=name) from None
 
 
-def _check_size(metadata: Any, path: Path, limits: Limits) -> int:
+def _check_size(path: Path, limits: Limits) -> int:
     """Refuse a file that unpacks to too much; return the number of rows to read at a time.
 
     A column of a million equal values takes a few bytes in the file.
     """
-    size, groups = path.stat().st_size, range(metadata.num_row_groups)
-    columns = [metadata.row_group(g).column(c) for g in groups for c in range(metadata.num_columns)]
-    values = sum(column.num_values for column in columns)
-    unpacked = sum(column.total_uncompressed_size for column in columns)
-    if values > limits.parquet_values(size):
+    size, held = path.stat().st_size, parquet_sizes(path)
+    if held.values > limits.parquet_values(size):
         most = f"{limits.parquet_values(size):,}"
-        raise RecordingError(f"holds {values:,} values, more than {most}: {LIFT}", path=str(path))
-    if unpacked > limits.unpacked_bytes(size):
+        raise RecordingError(f"holds {held.values:,} values, more than {most}: {LIFT}", path=str(path))
+    if held.unpacked > limits.unpacked_bytes(size):
         most = f"{limits.unpacked_bytes(size):,} bytes"
-        raise RecordingError(f"unpacks to {unpacked:,} bytes, more than {most}: {LIFT}", path=str(path))
-    rows = int(VALUES_PER_BATCH * metadata.num_rows // max(1, values))
-    return max(1, min(ROWS_PER_GROUP, rows))
+        raise RecordingError(f"unpacks to {held.unpacked:,} bytes, more than {most}: {LIFT}", path=str(path))
+    return max(1, min(ROWS_PER_GROUP, VALUES_PER_BATCH * held.rows // max(1, held.values)))
 
 
 def _all_rows(file: Any, rows_per_batch: int, name: str) -> Iterator[dict[str, Any]]:

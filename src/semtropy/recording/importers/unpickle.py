@@ -40,8 +40,13 @@ class ForbiddenName(InputError):
 
     def __init__(self, module: str, name: str) -> None:
         super().__init__(
-            f"the pickle asks for {module}.{name}, which is none of the types a result file needs: nothing was run"
+            f"the pickle asks for {_printable(module)}.{_printable(name)}, which is none of the types a result file "
+            "needs: nothing was run"
         )
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name[:100])
 
 
 class Marker(StandIn):
@@ -170,7 +175,7 @@ class _Machine:
     def find(self, module: str, name: str) -> None:
         found = self.names.get(f"{module}.{name}")
         if found is None:
-            raise ForbiddenName(module[:100], name[:100])
+            raise ForbiddenName(module, name)
         self.stack.append(found)
 
     # One method per opcode, or group of opcodes, below.

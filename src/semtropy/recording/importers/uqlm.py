@@ -42,6 +42,9 @@ def read_uqlm(path: Path) -> Imported:
     sampled = columns["sampled_responses"]
     if sampled is None:
         source.fail("is missing: only results with sampled responses can be imported", "sampled_responses")
+    for name, column in columns.items():
+        if column is not None:
+            source.sequence(column, name, len(sampled))
     used = {spelling for spellings in NAMES.values() for spelling in spellings}
     others = {
         name: source.sequence(values, name, len(sampled))
