@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tools.api import MOST, api_page, entry, public_names, too_many, undescribed
+from tools.api import MOST, api_page, entry, public_names, too_many, undescribed, without_example
 from tools.checks import bad_commands, bad_links, pages, undocumented, unlisted
 from tools.generated import cli_page
 from tools.markdown import Block, blocks
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-UNDESCRIBED = 42
+UNDESCRIBED = 40
+WITHOUT_EXAMPLE = 4
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
 PYTHON = [
     pytest.param(page, block, id=f"{page}:{block.line}")
@@ -181,6 +182,12 @@ def test_parameters_are_described() -> None:
     """The number of parameters and fields without a description may fall, never rise."""
     found = list(undescribed())
     assert len(found) <= UNDESCRIBED, "\n".join(found)
+
+
+def test_public_names_have_an_example() -> None:
+    """The number of classes and functions without an example may fall, never rise."""
+    found = list(without_example())
+    assert len(found) <= WITHOUT_EXAMPLE, "\n".join(found)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, get_origin, is_typeddict
 from .docstrings import Docstring, field_comments, read
 from .markdown import anchor
 
-__all__ = ["MADE", "MOST", "PUBLIC", "api_page", "public_names", "too_many", "undescribed"]
+__all__ = ["MADE", "MOST", "PUBLIC", "api_page", "public_names", "too_many", "undescribed", "without_example"]
 
 # The public interface: what these list in `__all__`, and nothing else. Other modules may change at any time.
 PUBLIC = (
@@ -70,17 +70,24 @@ def too_many(names: dict[str, list[str]]) -> Iterator[str]:
         yield f"{total} public names, more than {MOST}: make some private, or raise MOST in tools/api.py for a reason"
 
 
-def undescribed() -> Iterator[str]:
-    """Parameters and fields of public names that no docstring describes, as sentences."""
+def documented() -> Iterator[tuple[str, Docstring, list[str]]]:
+    """Every public class and function: its name, its docstring, and its parameters or fields."""
     for module, names in public_names().items():
         for name in names:
             value = getattr(import_module(module), name)
-            if not isinstance(value, type) and not inspect.isroutine(value):
-                continue
-            doc, fields = parts(value)
-            for one in fields:
-                if one not in doc.described:
-                    yield f"{module}.{name}: nothing describes {one}"
+            if isinstance(value, type) or inspect.isroutine(value):
+                yield f"{module}.{name}", *parts(value)
+
+
+def undescribed() -> Iterator[str]:
+    """Parameters and fields of public names that no docstring describes, as sentences."""
+    for name, doc, fields in documented():
+        yield from (f"{name}: nothing describes {one}" for one in fields if one not in doc.described)
+
+
+def without_example() -> Iterator[str]:
+    """Public classes and functions whose docstring shows no example."""
+    yield from (name for name, doc, _ in documented() if not doc.example)
 
 
 def api_page() -> str:

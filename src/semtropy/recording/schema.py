@@ -122,6 +122,10 @@ class Answer:
     tokens            its token ids or texts
     meaning           its label among the meanings of the samples
     complete          False if a length limit cut it off
+
+    >>> row = Row({"id": "1", "question": "2 + 2?", "answer": {"text": "4", "correct": True}, "samples": []})
+    >>> row.answer.correct
+    True
     """
 
     text: str
@@ -365,7 +369,15 @@ def _sample(held: Mapping[str, Any], logprobs_usable: bool) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A whole recording in memory; iterating over it yields its rows."""
+    """A whole recording in memory; iterating over it yields its rows.
+
+    header  the first line
+    rows    the questions
+
+    >>> row = Row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}]})
+    >>> [each.question for each in Recording(Header.make(model="m"), (row,))]
+    ['2 + 2?']
+    """
 
     header: Header
     rows: tuple[Row, ...]
