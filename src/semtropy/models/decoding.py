@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["Decoding", "Ends", "uniforms"]
+__all__ = ["Decoding", "Ends", "TokenDraw", "uniforms"]
 
 END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
 
@@ -57,6 +57,15 @@ class Ends:
         return cls(named[0] if named else min(pure), frozenset(pure), mixed)
 
 
+class TokenDraw(NamedTuple):
+    """One token drawn: its log-probability at the temperature of the draw and at 1, and the entropy at 1 in nats."""
+
+    token: int
+    logprob: float
+    sampling_logprob: float
+    entropy: float
+
+
 class Decoding:
     """A batch of answers being drawn token by token; finished ones leave the batch."""
 
@@ -69,23 +78,20 @@ class Decoding:
         self._ending = torch.zeros(logits.shape[-1], dtype=torch.bool, device=logits.device)
         self._ending[[*ends.pure, *ends.mixed]] = True
 
-    def run(self, numbers: Any, temperature: float) -> tuple[list[list[int]], list[list[float]]]:
-        """Token ids and their log-probabilities for every row."""
+    def run(self, numbers: Any, temperature: float) -> list[list[TokenDraw]]:
+        """The tokens drawn for every row."""
         import torch
 
         rows, steps = numbers.shape
-        tokens: list[list[int]] = [[] for _ in range(rows)]
-        scores: list[list[float]] = [[] for _ in range(rows)]
+        drawn: list[list[TokenDraw]] = [[] for _ in range(rows)]
         alive = torch.arange(rows, device=numbers.device)
         running = torch.ones_like(alive, dtype=torch.bool)
         for step in range(steps):
-            picked, logprob = self._pick(numbers[alive, step], temperature)
-            for row, goes_on, token, score in zip(
-                alive.tolist(), running.tolist(), picked.tolist(), logprob.tolist(), strict=True
-            ):
+            picked, *scores = self._pick(numbers[alive, step], temperature)
+            columns = (picked.tolist(), *(score.tolist() for score in scores))
+            for row, goes_on, *token in zip(alive.tolist(), running.tolist(), *columns, strict=True):
                 if goes_on:
-                    tokens[row].append(token)
-                    scores[row].append(score)
+                    drawn[row].append(TokenDraw(*token))
             running = running & ~self._ending[picked]
             left = int(running.sum())
             if left == 0 or step + 1 == steps:
@@ -96,21 +102,28 @@ class Decoding:
                 self._mask = self._mask[kept]
                 self._cache.batch_select_indices(kept)
             self._advance(picked)
-        return tokens, scores
+        return drawn
 
-    def _pick(self, uniform: Any, temperature: float) -> tuple[Any, Any]:
-        """Invert the cumulative distribution of each row at its uniform number, in double precision."""
+    def _pick(self, uniform: Any, temperature: float) -> tuple[Any, Any, Any, Any]:
+        """Invert the cumulative distribution of each row at its uniform number, in double precision.
+
+        Returns the tokens, their log-probabilities at `temperature` and at 1, and the entropies at 1.
+        """
         import torch
 
-        table = torch.log_softmax(self._logits.double() / temperature, dim=-1)
+        plain = torch.log_softmax(self._logits.double(), dim=-1)
+        table = plain if temperature == 1.0 else torch.log_softmax(plain / temperature, dim=-1)
         cumulative = table.exp().cumsum(dim=-1)
         target = (uniform * cumulative[:, -1])[:, None]
         picked = torch.searchsorted(cumulative, target, right=True).clamp(max=table.shape[-1] - 1)
-        logprob = table.gather(1, picked)[:, 0]
-        picked = picked[:, 0]
-        ended = torch.isin(picked, self._pure)
-        logprob = torch.where(ended, table[:, self._pure].logsumexp(dim=-1), logprob)
-        return torch.where(ended, self._end, picked), logprob.clamp(max=0.0)
+        ended = torch.isin(picked[:, 0], self._pure)
+
+        def score(logs: Any) -> Any:
+            own = torch.where(ended, logs[:, self._pure].logsumexp(dim=-1), logs.gather(1, picked)[:, 0])
+            return own.clamp(max=0.0)
+
+        entropy = -(plain.exp() * plain.clamp(min=-1e4)).sum(dim=-1)
+        return torch.where(ended, self._end, picked[:, 0]), score(table), score(plain), entropy.clamp(min=0.0)
 
     def _advance(self, picked: Any) -> None:
         import torch

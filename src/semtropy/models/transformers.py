@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import InputError, MissingExtra, ModelError, PromptTooLong
 from ..nouns import Sample
-from .decoding import Decoding, Ends, uniforms
+from .decoding import Decoding, Ends, TokenDraw, uniforms
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -200,15 +200,24 @@ class Transformers:
             logits = logits[:, -1].repeat_interleave(each, dim=0)
             mask = mask.repeat_interleave(each, dim=0)
             decoding = Decoding(self._network, self._ends, logits, cache, mask)
-            tokens, scores = decoding.run(torch.as_tensor(numbers, device=logits.device), temperature)
-        return [self._finish(ids, values) for ids, values in zip(tokens, scores, strict=True)]
+            drawn = decoding.run(torch.as_tensor(numbers, device=logits.device), temperature)
+        return [self._finish(tokens) for tokens in drawn]
 
-    def _finish(self, ids: list[int], scores: list[float]) -> Sample:
+    def _finish(self, drawn: list[TokenDraw]) -> Sample:
+        ids = [each.token for each in drawn]
         tail = self._ends.tail(ids[-1])
         complete = tail is not None
         body = ids[:-1] if complete else ids
         text = self._tokenizer.decode(body, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return Sample((text + (tail or "")).strip(), math.fsum(scores), tuple(ids), tuple(scores), complete)
+        return Sample(
+            (text + (tail or "")).strip(),
+            math.fsum(each.logprob for each in drawn),
+            tuple(ids),
+            tuple(each.logprob for each in drawn),
+            complete,
+            sampling_logprob=math.fsum(each.sampling_logprob for each in drawn),
+            token_entropies=tuple(each.entropy for each in drawn),
+        )
 
 
 def hf(

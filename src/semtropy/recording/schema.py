@@ -309,7 +309,7 @@ class Row(_Object):
             return Draws.of(self.samples, self.partition)
         return Draws.of(self.samples, self.partition, self.judged_sample(), self.answer_meaning())
 
-    def with_meanings(self, meanings: Sequence[int]) -> Row:
+    def with_meanings(self, meanings: Sequence[int], answer_meaning: int | None = None) -> Row:
         """This row with `meanings` in place of any it had.
 
         >>> row = Row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}, {"text": "four"}]})
@@ -322,7 +322,10 @@ class Row(_Object):
         samples = [
             {**sample, "meaning": int(meaning)} for sample, meaning in zip(held, meanings, strict=True)
         ]
-        return self.replace(samples=samples)
+        answer = self.fields.get("answer")
+        if answer is None or answer_meaning is None:
+            return self.replace(samples=samples)
+        return self.replace(answer={**answer, "meaning": int(answer_meaning)}, samples=samples)
 
     def replace(self, **fields: Any) -> Row:
         """This row with some keys changed or added; the others keep their place."""

@@ -115,7 +115,12 @@ def question_steps(question: Question, index: int, plan: GenerationPlan) -> Ques
         "question": question.text,
         "context": question.context,
         "references": list(question.references),
-        "answer": {**as_fields(answer), "temperature": plan.answer_temperature, "correct": correct},
+        "answer": {
+            **as_fields(answer),
+            **(_as_evidence(answer) if plan.temperature == 1.0 else {}),
+            "temperature": plan.answer_temperature,
+            "correct": correct,
+        },
         "samples": [as_fields(sample) for sample in samples],
         "seeds": seeds,
     }
@@ -126,8 +131,9 @@ def question_steps(question: Question, index: int, plan: GenerationPlan) -> Ques
     else:
         del seeds["p_true"]
     if plan.judge is not None:
-        meanings: Sequence[int] = yield GroupMeanings(question.text, tuple(sample.text for sample in samples))
-        for fields, meaning in zip(row["samples"], meanings, strict=True):
+        texts = (answer.text, *(sample.text for sample in samples))
+        meanings: Sequence[int] = yield GroupMeanings(question.text, texts)
+        for fields, meaning in zip((row["answer"], *row["samples"]), meanings, strict=True):
             fields["meaning"] = int(meaning)
     return row
 
@@ -144,6 +150,16 @@ def rehearsal_steps(question: Question, plan: GenerationPlan) -> QuestionSteps:
     )
     correct = yield GradeAnswer(question, answer.text)
     return {"answer": answer.text, "others": [sample.text for sample in others], "correct": correct}
+
+
+def _as_evidence(answer: Sample) -> dict[str, Any]:
+    """The answer's log-probability and token entropies under the distribution of the samples, where known."""
+    fields: dict[str, Any] = {}
+    if answer.sampling_logprob is not None:
+        fields["sampling_logprob"] = round(answer.sampling_logprob, 6)
+    if answer.token_entropies is not None:
+        fields["token_entropies"] = [round(value, 5) for value in answer.token_entropies]
+    return fields
 
 
 def as_fields(sample: Sample) -> dict[str, Any]:
