@@ -260,7 +260,7 @@ def test_the_code_path_of_a_question_needs_no_model() -> None:
     steps = question_steps(question, 0, GenerationPlan(samples=2, p_true=("example",), judge="exact"))
     draw = next(steps)
     assert (draw.n, draw.temperature) == (1, 0.1)  # type: ignore[union-attr]
-    many = steps.send([Sample("Lima", -0.1)])
+    many = steps.send([Sample("Lima", -0.1, sampling_logprob=-0.6, token_entropies=(0.5, 1.25))])
     assert (many.n, many.temperature, many.prompt) == (2, 1.0, draw.prompt)  # type: ignore[union-attr]
     grade = steps.send([Sample("Lima", -0.5), Sample("Cusco", -2.0, complete=False)])
     assert grade.answer == "Lima"  # type: ignore[union-attr]
@@ -269,11 +269,14 @@ def test_the_code_path_of_a_question_needs_no_model() -> None:
     assert weigh.prompt == expected  # type: ignore[union-attr]
     assert weigh.continuation == " A"  # type: ignore[union-attr]
     group = steps.send(0.75)
-    assert group.texts == ("Lima", "Cusco")  # type: ignore[union-attr]
+    assert group.texts == ("Lima", "Lima", "Cusco")  # type: ignore[union-attr]
     with pytest.raises(StopIteration) as done:
-        steps.send([0, 1])
+        steps.send([0, 0, 1])
     row = done.value.value
     assert [sample["meaning"] for sample in row["samples"]] == [0, 1]
+    answer = row["answer"]
+    assert (answer["meaning"], answer["logprob"], answer["sampling_logprob"]) == (0, -0.1, -0.6)
+    assert answer["token_entropies"] == [0.5, 1.25]
     assert row["samples"][1]["complete"] is False
     assert (row["p_true"], row["answer"]["correct"]) == (0.75, True)
 

@@ -175,3 +175,17 @@ def test_memory_that_runs_out_makes_batches_smaller(
     assert [s.tokens for s in got] == [
         s.tokens for s in model.complete("who", 20, rng=np.random.default_rng(5))
     ]
+
+
+def test_a_cold_answer_has_the_log_probability_of_the_samples_too(checkpoint: Path, model: Any) -> None:
+    endings = model._ends.pure
+    (cold,) = model.sample(PROMPTS[0], 1, temperature=0.1, rng=np.random.default_rng(3))
+    if not cold.complete:
+        endings = frozenset()
+    assert cold.logprob == pytest.approx(
+        separate_pass(checkpoint, PROMPTS[0], cold.tokens, endings, 0.1), abs=1e-3
+    )
+    plain = separate_pass(checkpoint, PROMPTS[0], cold.tokens, endings, 1.0)
+    assert cold.sampling_logprob == pytest.approx(plain, abs=1e-3)
+    assert len(cold.token_entropies) == len(cold.tokens)
+    assert all(entropy >= 0 for entropy in cold.token_entropies)

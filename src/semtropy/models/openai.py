@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from . import portal
 from .brief import brief_prompt
 from .endpoint import Endpoint, Refused
 from .replies import chat_sample, completion_sample
+from .temperature_probe import TemperatureProbe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +53,7 @@ class _OpenAIModel(ABC):
             raise InputError(f"max_tokens is {max_tokens}: at least 1")
         self.model, self.endpoint, self.max_tokens = model, endpoint, max_tokens
         self.refused: frozenset[str] = frozenset()
+        self.probe = TemperatureProbe()
 
     async def ask(
         self,
@@ -86,8 +89,16 @@ class _OpenAIModel(ABC):
         choices = reply.get("choices")
         if not isinstance(choices, list):
             raise BadReply(f"{self.endpoint.label}: the reply has no choices")
+        samples = [read(choice, logprobs_of_sampling=True) for choice in choices]
+        self.probe.observe(fields, temperature, samples)
+        if temperature == 1.0:
+            return samples
         # At other temperatures endpoints differ in which distribution's log-probabilities they report.
-        return [read(choice, logprobs_of_sampling=temperature == 1.0) for choice in choices]
+        known = self.probe.before_temperature
+        return [
+            replace(sample, logprob=None, sampling_logprob=sample.logprob if known else None)
+            for sample in samples
+        ]
 
     def _body(self, fields: dict[str, Any], n: int, temperature: float, seed: int) -> dict[str, Any]:
         body = {"model": self.model, **fields, "temperature": temperature, "top_p": 1.0, "n": n, "seed": seed}

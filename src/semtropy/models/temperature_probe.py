@@ -1,0 +1,64 @@
+"""Whether an endpoint's log-probabilities are those before or after the temperature is applied.
+
+Endpoints differ, and do not say. An answer drawn at a low temperature has nearly no loss per token after the
+temperature; before it, its tokens have the log-probabilities that samples with the same beginning have. Comparing the
+two for one prompt tells which it is, for all later prompts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..nouns import Sample
+
+__all__ = ["TemperatureProbe"]
+
+PROMPTS = 64  # prompts whose answer waits for a sample to compare it with
+SAME = 0.02  # log-probabilities that differ by less are the same number
+TELLING = -0.05  # a token that is nearly certain has the same log-probability at every temperature
+
+
+class TemperatureProbe:
+    """Compares cold answers with samples of the same prompt until the question is settled.
+
+    `before_temperature` is None until then.
+    """
+
+    def __init__(self) -> None:
+        self.before_temperature: bool | None = None
+        self._answers: OrderedDict[str, Sample] = OrderedDict()
+
+    def observe(self, fields: dict[str, Any], temperature: float, samples: Sequence[Sample]) -> None:
+        """Note the reply to one request: an answer at a temperature below 1, or samples at 1."""
+        if self.before_temperature is not None or not samples:
+            return
+        prompt = json.dumps(fields, sort_keys=True, default=str)
+        if temperature != 1.0:
+            self._answers[prompt] = samples[0]
+            while len(self._answers) > PROMPTS:
+                self._answers.popitem(last=False)
+            return
+        answer = self._answers.get(prompt)
+        if answer is None:
+            return
+        for cold, warm in (pair for sample in samples for pair in _common_tokens(answer, sample)):
+            if warm < TELLING:
+                self.before_temperature = abs(cold - warm) < SAME
+                self._answers.clear()
+                return
+
+
+def _common_tokens(one: Sample, other: Sample) -> Iterator[tuple[float, float]]:
+    """The log-probabilities of the tokens with which both begin."""
+    if not (one.tokens and other.tokens and one.token_logprobs and other.token_logprobs):
+        return
+    pairs = zip(one.tokens, other.tokens, one.token_logprobs, other.token_logprobs, strict=False)
+    for token, same, logprob, its in pairs:
+        if token != same:
+            return
+        yield logprob, its
