@@ -106,7 +106,7 @@ class Settings:
         least=0,
     )
     upload_memory: int = _set(
-        1500, "memory limit of the process that evaluates an upload, in megabytes", least=100
+        1000, "memory limit of the process that evaluates an upload, in megabytes", least=100
     )
     max_reply: int = _set(
         16_000_000, "longest answer that is checked, in bytes; longer ones are not checked", least=1
