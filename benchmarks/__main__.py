@@ -6,7 +6,18 @@ import importlib
 import sys
 import time
 
-ALL = ("accuracy", "speed", "efficiency", "distribution", "live", "meaning", "study", "gateway", "generation")
+ALL = (
+    "accuracy",
+    "speed",
+    "efficiency",
+    "verdict",
+    "distribution",
+    "live",
+    "meaning",
+    "study",
+    "gateway",
+    "generation",
+)
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.stats import spearmanr
 from semtropy.estimators import Prior
 from semtropy.estimators.bayes import Bayes
 from semtropy.recording import read_recording
-from semtropy.stopping import Decided, Spent, suspicion
+from semtropy.stopping import RELAXATION, Decided, Spent, suspicion
 from semtropy.study.evaluate.metrics import auroc
 from semtropy.study.evaluate.questions import StudyQuestion, sorted_by_id
 from semtropy.study.evaluate.resample import ResamplingPlan, draw_order
@@ -31,6 +32,10 @@ NAMES = {
 BUDGETS = (0, 1, 2, 3, 5, 10)
 FOLDS = 3
 THRESHOLD = math.log(2)
+RULES = {
+    "decided at 0.95": Decided(THRESHOLD),
+    "the default rule": Decided(THRESHOLD, relaxation=RELAXATION),
+}
 
 
 def miller_madow(meanings: np.ndarray) -> tuple[float, float]:
@@ -42,71 +47,90 @@ def miller_madow(meanings: np.ndarray) -> tuple[float, float]:
     return plug_in + (p.size - 1) / (2 * counts.sum()), spread
 
 
-def measure(name: str, path: Path, draws: int, *, default: bool, coverage: bool) -> None:
+def measure(name: str, path: Path, options: argparse.Namespace) -> None:
     """Print the lines of one recording."""
     rows = sorted_by_id(read_recording(path))
     questions = [StudyQuestion.of(row) for row in rows]
     wrong = np.array([bool(question.wrong) for question in questions])
     truth = np.array([miller_madow(question.draws.meanings) for question in questions])
-    plan = ResamplingPlan(budget=max(BUDGETS), draws=draws)
-    entropy, agreement = (np.empty((len(BUDGETS), draws, len(rows))) for _ in range(2))
-    inside = np.full((len(BUDGETS), len(rows)), np.nan)
-    spent, agrees, ten = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
-    for fold in range(FOLDS):
-        test = np.arange(fold, len(rows), FOLDS)
-        training = [row for i, row in enumerate(rows) if i % FOLDS != fold]
-        bayes = Bayes(Prior.default() if default else Prior.fit(training))
-        for draw in range(draws):
-            paths = [list(questions[i].draws.path(draw_order(questions[i], plan, draw))) for i in test]
-            for b, n in enumerate(BUDGETS):
-                evidences = [path[n] for path in paths]
-                entropy[b, draw, test] = bayes.batch(evidences).mean
-                agreement[b, draw, test] = bayes.agreements(evidences)
-            if draw == 0 and coverage:
-                for i, path in zip(test, paths, strict=True):
-                    decide(bayes, path, i, questions[i], spent, agrees, ten)
-                    for b, n in enumerate(BUDGETS):
-                        low, high = bayes(path[n]).interval(0.9)
-                        slack = 1.645 * truth[i, 1]
-                        inside[b, i] = low - slack <= truth[i, 0] <= high + slack
-    print(f"{name}: {len(rows)} questions, {wrong.mean():.0%} wrong, {draws} draws")
+    with ProcessPoolExecutor(options.processes) as pool:
+        folds = [[row for i, row in enumerate(rows) if i % FOLDS != fold] for fold in range(FOLDS)]
+        priors = [Prior.default()] * FOLDS if options.default else list(pool.map(Prior.fit, folds))
+        tasks = [
+            (prior, questions, fold, draw)
+            for fold, prior in enumerate(priors)
+            for draw in range(options.draws)
+        ]
+        scored = list(pool.map(_score, tasks))
+        looked = [] if options.quick else list(pool.map(_look, [task for task in tasks if task[3] == 0]))
+    entropy, agreement = (np.empty((len(BUDGETS), options.draws, len(rows))) for _ in range(2))
+    for (_, _, fold, draw), (by_entropy, by_agreement) in zip(tasks, scored, strict=True):
+        entropy[:, draw, fold::FOLDS], agreement[:, draw, fold::FOLDS] = by_entropy, by_agreement
+    inside = np.concatenate([each[0] for each in looked], axis=1) if looked else None
+    print(f"{name}: {len(rows)} questions, {wrong.mean():.0%} wrong, {options.draws} draws")
     for b, n in enumerate(BUDGETS):
-        by_entropy, by_agreement = auroc(entropy[b], wrong).mean(), auroc(-agreement[b], wrong).mean()
         rank = np.mean([spearmanr(each, truth[:, 0])[0] for each in entropy[b]])
         distance = math.sqrt(float(((entropy[b] - truth[:, 0]) ** 2).mean()))
-        held = f"  holds {np.nanmean(inside[b]):.0%}" if coverage else ""
+        held = "" if inside is None else f"  holds {inside[b].mean():.0%}"
         print(
-            f"  N={n:2}  AUROC {by_entropy:.3f} (entropy) {by_agreement:.3f} (agreement)  rank {rank:.3f}"
-            f"  distance {distance:.3f}{held}",
+            f"  N={n:2}  AUROC {auroc(entropy[b], wrong).mean():.3f} (entropy) {auroc(-agreement[b], wrong).mean():.3f}"
+            f" (agreement)  rank {rank:.3f}  distance {distance:.3f}{held}",
             flush=True,
         )
-    if coverage:
+    for k, rule in enumerate(RULES if looked else ()):
+        spent, agrees, ten = np.concatenate([each[1] for each in looked], axis=2)[k]
         print(
-            f"  decided at 0.95: {spent.mean():.2f} samples, agrees with all stored samples {agrees.mean():.1%};"
-            f" ten samples {ten.mean():.1%}"
+            f"  {rule}: {spent.mean():.2f} samples, agrees with all stored samples {agrees.mean():.1%};"
+            f" ten samples {ten.mean():.1%}; no sample {np.mean(spent == 0):.0%}",
+            flush=True,
         )
 
 
-def decide(bayes, path, i, question, spent, agrees, ten) -> None:
-    """Follow the default rule along one order of samples, and compare its verdict with that of all samples."""
-    rule = Decided(THRESHOLD)
-    meanings = question.draws.meanings
-    share = float((meanings == question.draws.answer.meaning).mean())
-    flagged = miller_madow(meanings)[0] > THRESHOLD or share < 0.5
+def _paths(questions, fold, draw):
+    plan = ResamplingPlan(budget=max(BUDGETS), draws=draw + 1)
+    return [
+        list(question.draws.path(draw_order(question, plan, draw))) for question in questions[fold::FOLDS]
+    ]
 
-    def leans(n: int) -> bool:
-        return suspicion(bayes(path[n]), THRESHOLD) > 0.5
 
-    n = 0
-    while n < 10 and rule(bayes(path[n]), Spent(samples=n)) is None:
-        n += max(1, math.ceil(n * 0.5)) if n else 1
-        n = min(n, 10)
-    spent[i], agrees[i], ten[i] = n, leans(n) == flagged, leans(10) == flagged
+def _score(task) -> tuple[np.ndarray, np.ndarray]:
+    """Entropies and agreements of one fold's questions at every budget, along one draw."""
+    prior, questions, fold, draw = task
+    bayes, paths = Bayes(prior), _paths(questions, fold, draw)
+    evidences = [[path[n] for path in paths] for n in BUDGETS]
+    return (
+        np.array([bayes.batch(each).mean for each in evidences]),
+        np.array([bayes.agreements(each) for each in evidences]),
+    )
+
+
+def _look(task) -> tuple[np.ndarray, np.ndarray]:
+    """Which intervals hold, and what each rule spends and says, along one draw of one fold."""
+    prior, questions, fold, draw = task
+    bayes, paths = Bayes(prior), _paths(questions, fold, draw)
+    inside = np.zeros((len(BUDGETS), len(paths)))
+    rules = np.zeros((len(RULES), 3, len(paths)))
+    for i, (question, path) in enumerate(zip(questions[fold::FOLDS], paths, strict=True)):
+        beliefs = {n: bayes(evidence) for n, evidence in enumerate(path)}
+        reached, spread = miller_madow(question.draws.meanings)
+        for b, n in enumerate(BUDGETS):
+            low, high = beliefs[n].interval(0.9)
+            inside[b, i] = low - 1.645 * spread <= reached <= high + 1.645 * spread
+        share = float((question.draws.meanings == question.draws.answer.meaning).mean())
+        flagged = reached > THRESHOLD or share < 0.5
+        leans = {n: suspicion(belief, THRESHOLD) > 0.5 for n, belief in beliefs.items()}
+        for k, rule in enumerate(RULES.values()):
+            n = 0
+            while n < 10 and rule(beliefs[n], Spent(samples=n)) is None:
+                n = min(10, n + (max(1, math.ceil(n * 0.5)) if n else 1))
+            rules[k, :, i] = n, leans[n] == flagged, leans[10] == flagged
+    return inside, rules
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks verdict", description=__doc__)
     parser.add_argument("--draws", type=int, default=20, help="orders of samples per question (default: 20)")
+    parser.add_argument("--processes", type=int, default=2, help="worker processes (default: 2)")
     parser.add_argument("--only", help="recordings whose name contains this")
     parser.add_argument("--default", action="store_true", help="the shipped prior instead of a fitted one")
     parser.add_argument("--quick", action="store_true", help="without intervals and the rule")
@@ -116,7 +140,7 @@ def main(arguments: list[str] | None = None) -> None:
         if not path.exists():
             print(f"{name}: skipped, {path} is not there")
         elif options.only is None or options.only in name:
-            measure(name, path, options.draws, default=options.default, coverage=not options.quick)
+            measure(name, path, options)
 
 
 if __name__ == "__main__":

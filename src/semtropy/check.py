@@ -19,7 +19,7 @@ from .estimators import as_estimator
 from .inquiry import Calibrated, Compare, Draw, Drawn, Exchange, Step, Terms, inquire
 from .models import load_model, portal
 from .nouns import Estimator, Judge, Model, Sample
-from .stopping import Budget, Decided, FixedSamples, Rounds, Rule
+from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rounds, Rule
 from .verdict import THRESHOLD
 
 if TYPE_CHECKING:
@@ -206,7 +206,9 @@ def _drawn(parts: list[list[Sample]]) -> Drawn:
 
 def _default_rule(estimator: Estimator, budget: Budget, threshold: float) -> Rule:
     """Until the verdict is decided, or the whole budget for an estimator without a distribution."""
-    return Decided(threshold) if estimator.has_variance else FixedSamples(budget.samples)
+    return (
+        Decided(threshold, relaxation=RELAXATION) if estimator.has_variance else FixedSamples(budget.samples)
+    )
 
 
 _SHARED: WeakValueDictionary[tuple[str | None, ...], Model] = WeakValueDictionary()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENCE",
+    "LEAST_CONFIDENCE",
+    "RELAXATION",
     "Budget",
     "Decided",
     "FixedSamples",
@@ -233,6 +235,12 @@ class VarianceBelow:
 CONFIDENCE = 0.95
 """The probability at which a verdict counts as decided."""
 
+LEAST_CONFIDENCE = 0.85
+"""What a relaxed rule still asks for."""
+
+RELAXATION = 0.01
+"""How much less the default rule asks for with every sample."""
+
 
 def suspicion(belief: Belief, threshold: float) -> float | None:
     """The probability that the answer deserves a flag, None for a belief without a distribution.
@@ -273,39 +281,43 @@ class Decided:
 
     threshold: float
     confidence: float = CONFIDENCE
+    relaxation: float = 0.0
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
         if not 0.5 < self.confidence < 1:
             raise InputError(f"confidence is {self.confidence}: a probability between 0.5 and 1")
+        if not 0 <= self.relaxation < 0.5:
+            raise InputError(f"relaxation is {self.relaxation}: from 0 to below 0.5")
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
+        relaxed = max(LEAST_CONFIDENCE, self.confidence - self.relaxation * spent.samples)
+        confidence = min(self.confidence, relaxed)
+        return self._decided(belief, confidence)
+
+    def _decided(self, belief: Belief, confidence: float) -> Reason | None:
         if belief.distribution is None and belief.variance is None:
             raise InputError("this estimator has no distribution to decide on: use FixedSamples(n), or bayes")
         off, variance = belief.mean - self.threshold, belief.variance
         # Cantelli's inequality: far from the threshold, mean and variance prove it, whatever the distribution.
-        proven = (
-            variance is not None
-            and off != 0
-            and (off**2 * (1 - self.confidence) >= self.confidence * variance)
-        )
+        proven = variance is not None and off != 0 and (off**2 * (1 - confidence) >= confidence * variance)
         if proven and off > 0:
             return Reason.DECIDED_HIGH
-        above = 0.0 if proven else self._above(belief)
+        above = 0.0 if proven else self._above(belief, confidence)
         if above is None:
             return None
-        flag = above if above >= self.confidence else max(above, disagreement(belief, self.threshold))
+        flag = above if above >= confidence else max(above, disagreement(belief, self.threshold))
         if not math.isfinite(flag):
             raise InputError(f"the probability of a flag is {flag}: no rule can stop on that")
-        if flag >= self.confidence:
+        if flag >= confidence:
             return Reason.DECIDED_HIGH
-        return Reason.DECIDED_LOW if flag <= 1 - self.confidence else None
+        return Reason.DECIDED_LOW if flag <= 1 - confidence else None
 
-    def _above(self, belief: Belief) -> float | None:
+    def _above(self, belief: Belief, confidence: float) -> float | None:
         """P(entropy > threshold); an approximation where it is far from either limit, which costs much less."""
         approximate = getattr(belief.distribution, "approximate_cdf", None)
         rough = None if approximate is None else approximate(self.threshold)
-        doubt = 1 - self.confidence
+        doubt = 1 - confidence
         if rough is not None and (3 * doubt < rough < 1 - 3 * doubt or not doubt / 5 < rough < 1 - doubt / 5):
             return float(1 - rough)
         return belief.probability_above(self.threshold)
