@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from ..calibration import Calibration
-from ..check import VARIANCE
 from ..errors import InputError
 from ..estimators import Prior, load_estimator
 from ..inquiry import Terms
 from ..meaning import load_judge
-from ..stopping import Budget, Decided, FixedSamples, Rounds, Rule, VarianceBelow
+from ..stopping import CONFIDENCE, Budget, Decided, FixedSamples, Rounds, Rule, VarianceBelow
 from .schemas import OPEN_JUDGES
 
 if TYPE_CHECKING:
@@ -79,7 +78,9 @@ class Policy:
         threshold = options.threshold or settings.threshold
         asked = options.budget
         budget = Budget(
-            samples=min(settings.max_samples, (asked and asked.samples) or settings.max_samples),
+            samples=settings.max_samples
+            if asked is None or asked.samples is None
+            else min(settings.max_samples, asked.samples),
             tokens=asked.tokens if asked else None,
             seconds=min(settings.max_seconds, (asked and asked.seconds) or settings.max_seconds),
         )
@@ -97,20 +98,20 @@ class Policy:
     def _rule(self, options: CheckOptions, estimator: Estimator, threshold: float, budget: Budget) -> Rule:
         rule, settings = options.rule, self.settings
         if rule is not None and rule.samples is not None:
-            return FixedSamples(min(rule.samples, budget.samples))
+            return FixedSamples(max(1, min(rule.samples, budget.samples)))
         if not estimator.has_variance:
             if rule is not None:
                 raise InputError(
                     f"the estimator {estimator.name} has no variance to stop on: use rule.samples"
                 )
-            return FixedSamples(budget.samples)
+            return FixedSamples(max(1, budget.samples))
         if rule is not None and rule.variance is not None:
             return VarianceBelow(rule.variance)
         if rule is not None and rule.confidence is not None:
             return Decided(threshold, rule.confidence)
-        if settings.confidence is not None:
-            return Decided(threshold, settings.confidence)
-        return VarianceBelow(VARIANCE if settings.variance is None else settings.variance)
+        if settings.variance is not None:
+            return VarianceBelow(settings.variance)
+        return Decided(threshold, settings.confidence or CONFIDENCE)
 
 
 class BoundedJudge:

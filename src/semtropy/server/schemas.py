@@ -54,7 +54,7 @@ class RuleOptions(_Schema):
 class BudgetOptions(_Schema):
     """Hard limits; the operator's own limits hold as well."""
 
-    samples: int | None = Field(None, ge=1, le=2**53)
+    samples: int | None = Field(None, ge=0, le=2**53, description="0 judges the answer alone")
     tokens: int | None = Field(None, ge=1, le=2**53)
     seconds: float | None = Field(None, ge=0.1)
 

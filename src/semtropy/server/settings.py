@@ -85,9 +85,11 @@ class Settings:
         "pass", "what to do if a check fails in mode block: pass or block the answer", among=ON_ERROR
     )
     variance: float | None = _set(
-        None, "stop sampling at this variance of the entropy (default: as in `semtropy check`)", least=0
+        None, "stop sampling at this variance of the entropy (the paper's rule), instead of `confidence`", least=0
     )
-    confidence: float | None = _set(None, "stop sampling when the verdict is certain with this probability")
+    confidence: float | None = _set(
+        None, "stop sampling when the verdict is certain with this probability (default: 0.95)"
+    )
     threshold: float = _set(THRESHOLD, "flag above this entropy in nats", least=0)
     max_samples: int = _set(10, "upper limit on the samples of a check, whatever a request sets", least=1)
     max_seconds: float = _set(

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InputError
 from ..inquiry import Compare, Draw, Drawn, Exchange, Step, Terms, inquire
 from ..nouns import Partition, Sample
+from ..stopping import suspicion
 
 if TYPE_CHECKING:
     from ..nouns import Belief, Floats, Token
@@ -88,9 +89,9 @@ def step_to_json(step: Step, terms: Terms, *, sent: int = 0) -> dict[str, Any]:
             "mean": belief.mean,
             "variance": belief.variance,
             "interval": None if interval is None else list(interval),
-            "above": belief.probability_above(terms.threshold),
             "curve": density_curve(belief),
         },
+        "suspicion": suspicion(belief, terms.threshold),
         "drawn": spent.samples,
         "rounds": spent.rounds,
         "cost": {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds},

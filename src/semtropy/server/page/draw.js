@@ -14,22 +14,36 @@ function svg(name, attributes = {}, text) {
   return made;
 }
 
-const WIDTH = 460, HEIGHT = 250, LEFT = 12, RIGHT = 12, TOP = 22, BOTTOM = 44;
+const SIDE = 16, TOP = 24;
 
 function path(xs, ys) {
   return xs.map((x, k) => `${k ? "L" : "M"}${x.toFixed(1)} ${ys[k].toFixed(1)}`).join("");
 }
 
+// Drawn at the size it is shown in, so that letters keep theirs on a phone.
+function canvas(holder, height, labelledBy) {
+  const width = Math.max(280, Math.min(620, holder.clientWidth || 460));
+  return [svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": labelledBy }), width];
+}
+
+// At most `most` round values from 0 to `reach`, far enough apart to be read.
+function ticks(reach, most) {
+  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((each) => reach / each <= most) ?? reach;
+  const found = [];
+  for (let k = 0; k * step <= reach + 1e-9; k += 1) found.push(Number((k * step).toFixed(1)));
+  return found;
+}
+
 // The belief as a curve, the ones before it as ghosts, its interval, its mean and the threshold.
 export function drawBelief(holder, now, before, threshold, other) {
+  const height = 260, base = height - 60;
+  const [picture, width] = canvas(holder, height, "curve-text");
   const reach = Math.max(threshold * 1.4, ...[now, ...before, other].filter(Boolean).map((e) => e.curve?.reach ?? e.mean * 1.4));
-  const x = (value) => LEFT + (WIDTH - LEFT - RIGHT) * Math.min(1, value / reach);
-  const base = HEIGHT - BOTTOM;
+  const x = (value) => SIDE + (width - 2 * SIDE) * Math.min(1, value / reach);
   // The square root keeps a sharp peak at 0 from flattening everything else; only the shape is read off it.
   const lift = (density) => Math.sqrt(Math.max(0, density));
   const tallest = Math.max(0.5, ...[now, other].filter((e) => e?.curve).flatMap((e) => e.curve.density.map(lift)));
   const y = (density) => base - (base - TOP) * Math.min(1, lift(density) / tallest);
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-labelledby": "curve-text" });
   const line = (entropy, kind) => {
     if (!entropy?.curve) return;
     picture.append(svg("path", { class: kind, d: path(entropy.curve.x.map(x), entropy.curve.density.map(y)) }));
@@ -41,40 +55,46 @@ export function drawBelief(holder, now, before, threshold, other) {
   }
   line(now, "density");
   line(other, "if");
-  picture.append(svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: base, y2: base }));
-  for (let tick = 0; tick <= reach + 1e-9; tick += reach > 3.5 ? 1 : 0.5) {
-    picture.append(svg("text", { x: x(tick), y: base + 30, "text-anchor": "middle" }, tick.toFixed(1)));
+  picture.append(svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: base, y2: base }));
+  for (const tick of ticks(reach, 7)) {
+    picture.append(svg("text", { x: x(tick), y: base + 32, "text-anchor": "middle" }, tick));
   }
-  picture.append(svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 1, "text-anchor": "end" }, "semantic entropy, nats"));
-  picture.append(svg("line", { class: "threshold", x1: x(threshold), x2: x(threshold), y1: TOP - 6, y2: base }));
-  picture.append(svg("text", { class: "threshold-name", x: x(threshold) + 5, y: TOP + 2 }, `flagged above ${threshold.toFixed(2)}`));
+  picture.append(svg("text", { x: width - SIDE, y: height - 6, "text-anchor": "end" }, "semantic entropy in nats"));
+  picture.append(svg("line", { class: "threshold", x1: x(threshold), x2: x(threshold), y1: TOP - 8, y2: base }));
+  const right = x(threshold) < width - 140; // the name stands on the side that has room for it
+  picture.append(svg("text", {
+    class: "threshold-name", x: x(threshold) + (right ? 5 : -5), y: TOP, "text-anchor": right ? "start" : "end",
+  }, `flagged above ${threshold.toFixed(2)}`));
   if (now.interval) {
     const [low, high] = now.interval;
-    picture.append(svg("line", { class: "interval", x1: x(low), x2: x(high), y1: base + 8, y2: base + 8 }));
+    picture.append(svg("line", { class: "interval", x1: x(low), x2: x(high), y1: base + 9, y2: base + 9 }));
   }
-  picture.append(svg("circle", { class: "mean", cx: x(now.mean), cy: base + 8, r: 6 }));
+  picture.append(svg("circle", { class: "mean", cx: x(now.mean), cy: base + 9, r: 6 }));
   holder.replaceChildren(picture);
 }
 
-// What the stopping rule watches, sample by sample, and the level at which it stops.
-export function drawProgress(holder, points, target, name, labelledBy) {
-  const height = 96, top = 16, base = height - 22;
-  const most = Math.max(target, ...points.map((point) => point.value)) * 1.08 || 1;
-  const last = Math.max(2, points.at(-1).drawn);
-  const x = (drawn) => LEFT + 10 + (WIDTH - LEFT - RIGHT - 20) * ((drawn - 1) / (last - 1));
-  const y = (value) => base - (base - top) * Math.min(1, value / most);
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-labelledby": labelledBy });
-  picture.append(svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: base, y2: base }));
-  picture.append(svg("line", { class: "target", x1: LEFT, x2: WIDTH - RIGHT, y1: y(target), y2: y(target) }));
+// What the stopping rule looks at after each sample, and the level at which it stops.
+// `scale`: where the axis begins and ends, the values it names, and how they are written.
+export function drawProgress(holder, points, target, scale, labelledBy) {
+  const height = 150, top = 28, base = height - 40, left = 46;
+  const [picture, width] = canvas(holder, height, labelledBy);
+  const first = points[0].drawn, last = Math.max(first + 1, points.at(-1).drawn);
+  const x = (drawn) => left + 8 + (width - left - SIDE - 16) * ((drawn - first) / (last - first));
+  const y = (value) => base - (base - top) * Math.max(0, Math.min(1, (value - scale.from) / (scale.to - scale.from)));
+  for (const tick of scale.ticks) {
+    picture.append(svg("line", { class: "axis", x1: left, x2: width - SIDE, y1: y(tick), y2: y(tick) }));
+    picture.append(svg("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, scale.write(tick)));
+  }
+  picture.append(svg("line", { class: "target", x1: left, x2: width - SIDE, y1: y(target), y2: y(target) }));
   picture.append(svg("path", { class: "track", d: path(points.map((point) => x(point.drawn)), points.map((point) => y(point.value))) }));
   for (const point of points) picture.append(svg("circle", { class: "point", cx: x(point.drawn), cy: y(point.value), r: 3.5 }));
-  // The name stands where the points are not: they come down to the level from above, or climb to it.
-  const falling = points[0].value >= target;
-  const [side, anchor] = falling || points.length === 1 ? [WIDTH - RIGHT, "end"] : [LEFT, "start"];
-  picture.append(svg("text", { class: "target-name", x: side, y: falling ? top : y(target) + 15, "text-anchor": anchor }, name));
-  for (let drawn = 1; drawn <= last; drawn += Math.ceil(last / 10)) {
-    picture.append(svg("text", { x: x(drawn), y: height - 4, "text-anchor": "middle" }, drawn));
+  picture.append(svg("text", { x: 4, y: 12 }, scale.title));
+  picture.append(svg("text", { class: "target-name", x: width - SIDE, y: 12, "text-anchor": "end" }, `stops at ${scale.write(target)}`));
+  const each = Math.ceil((last - first) / 10);
+  for (let drawn = first; drawn <= last; drawn += each) {
+    picture.append(svg("text", { x: x(drawn), y: base + 18, "text-anchor": "middle" }, drawn));
   }
+  picture.append(svg("text", { x: width - SIDE, y: height - 6, "text-anchor": "end" }, "samples drawn"));
   holder.replaceChildren(picture);
 }
 

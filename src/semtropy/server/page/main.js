@@ -1,20 +1,20 @@
 // The page: a question goes out, steps come in and are drawn; the same samples can be looked at under other terms.
 
 import { drawBelief, drawProgress, drawStudy, element, studyTable } from "./draw.js";
+import { drawMeanings } from "./meanings.js";
 import { forget, past, remember } from "./past.js";
 import { Refused, events, get, post, upload, useKey } from "./talk.js";
+import { agreementText, certainty, costText, entropyText, foundText, percent, plural, ruleText } from "./words.js";
 
 const at = (id) => document.getElementById(id);
-const STARTS = { variance: "0.1", confidence: "0.9", samples: "5" };
-let shown = null; // the check on the page: prompt, terms, samples, meanings, entropies, verdict
+const STARTS = { confidence: "0.95", variance: "0.1", samples: "5" };
+const OUTCOMES = { steady: "steady", flagged: "flagged", undecided: "undecided", "no answer": "missing" };
+let preset = null; // the gateway's own rule, as the form shows it
+let shown = null; // the check on the page: prompt, terms, samples, answer, meanings, entropies, verdict
 let under = null; // what can stop the check under way
 
 function rule(kind, value) {
   return { [kind]: kind === "samples" ? Math.max(1, Math.round(value)) : value };
-}
-
-function plural(count, noun) {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function say(text) {
@@ -37,26 +37,32 @@ function complain(error) {
 
 function asked() {
   const body = {
-    prompt: at("question").value, stream: true, one_by_one: true,
-    rule: rule(at("rule").value, Number(at("rule-value").value)),
-    budget: { samples: Number(at("budget").value) },
+    prompt: at("question").value, stream: true, one_by_one: true, budget: { samples: Number(at("budget").value) },
   };
-  // Left as it was, the operator's own flagging applies, calibrated where there is a curve for it.
+  // Left as they were, the operator's own rule and flagging apply, calibrated where there is a curve for it.
+  const kind = at("rule").value, value = Number(at("rule-value").value);
+  if (!preset || kind !== preset.kind || value !== preset.value) body.rule = rule(kind, value);
   if (at("threshold").value !== at("threshold").defaultValue) body.threshold = Number(at("threshold").value);
   if (!at("model-row").hidden && at("model-name").value) body.model = at("model-name").value;
   return body;
 }
 
-async function check(event) {
+function submit(event) {
   event.preventDefault();
+  check(asked());
+}
+
+async function check(body) {
   useKey(at("key").value);
   under?.abort();
   under = new AbortController();
   at("trouble").hidden = true;
   at("check").disabled = true;
   at("stop").hidden = false;
-  const body = asked();
-  shown = { prompt: body.prompt, threshold: body.threshold, samples: [], entropies: [], track: [], meanings: [], verdict: null, terms: null };
+  shown = {
+    prompt: body.prompt, threshold: body.threshold, drawn: 0, samples: [], entropies: [], track: [], meanings: [],
+    answer: null, agreement: null, verdict: null, terms: null,
+  };
   clear();
   at("status").className = "";
   say("Asking the model…");
@@ -81,120 +87,103 @@ async function check(event) {
 
 function clear() {
   for (const id of ["meanings", "curve", "progress", "notes"]) at(id).replaceChildren();
-  for (const id of ["sentence", "because", "cost", "curve-text", "rule-text", "if-outcome"]) at(id).textContent = "";
+  for (const id of ["sentence", "agreement", "found", "because", "cost", "curve-text", "curve-key", "rule-text", "if-outcome"]) {
+    at(id).textContent = "";
+  }
   at("verdict").className = "";
-  at("what-if").hidden = true;
-  at("result").hidden = true;
+  for (const id of ["what-if", "more", "agreement-scale", "result"]) at(id).hidden = true;
 }
 
 function step(data) {
   shown.samples.push(...data.samples);
-  shown.meanings = data.meanings;
-  shown.answer = data.answer;
+  Object.assign(shown, { meanings: data.meanings, answer: data.answer, agreement: data.agreement, drawn: data.drawn });
   shown.entropies.push(data.entropy);
-  shown.track.push({ drawn: data.drawn, variance: data.entropy.variance, above: data.entropy.above });
-  shown.drawn = data.drawn;
+  shown.track.push({ drawn: data.drawn, variance: data.entropy.variance, suspicion: data.suspicion });
   at("result").hidden = false;
-  at("sentence").textContent = `${plural(data.drawn, "sample")} so far, ${plural(data.meanings.length, "meaning")}`;
-  say(`${plural(data.drawn, "sample")}, ${plural(data.meanings.length, "meaning")}.`);
-  for (const sample of data.samples) settle(sample);
-  count();
-  belief();
+  at("sentence").textContent = `“${data.answer.text.trim() || "(empty)"}”`;
+  say(`${foundText(data.drawn, data.meanings)} Asking on…`);
+  draw();
 }
 
-function settle(sample) {
-  let card = at("meanings").children[sample.meaning];
-  while (!card) {
-    card = element("li", { class: "meaning" },
-      element("div", { class: "head" }, element("span", { class: "name" }), element("span", { class: "count" })),
-      element("div", { class: "bar", "aria-hidden": "true" }, element("span")), element("ul"));
-    at("meanings").append(card);
-    card = at("meanings").children[sample.meaning];
-  }
-  card.querySelector("ul").append(element("li", { class: "sample" }, sample.text || "(empty)"));
-}
-
-function count() {
-  shown.meanings.forEach((meaning, k) => {
-    const card = at("meanings").children[k];
-    card.classList.toggle("single", meaning.count === 1); // its only sample is its name
-    card.querySelector(".name").textContent = meaning.text || "(empty)";
-    card.querySelector(".count").textContent = `${meaning.count} of ${shown.drawn}`;
-    card.querySelector(".bar span").style.width = `${(100 * meaning.count) / Math.max(1, shown.drawn)}%`;
-  });
-}
-
-function belief(other) {
-  const now = shown.entropies.at(-1);
-  const threshold = shown.terms.threshold;
-  drawBelief(at("curve"), now, shown.entropies.slice(-5, -1), threshold, other);
-  const between = now.interval ? `, with 90% between ${now.interval[0].toFixed(2)} and ${now.interval[1].toFixed(2)}` : "";
-  at("curve-text").textContent = `Semantic entropy ${now.mean.toFixed(2)} nats${between}; flagged above ${threshold.toFixed(2)}.`;
-  at("rule-text").textContent = ruleText(shown.terms.rule, now);
+// All that a step changes: agreement, meanings, belief, and the rule's progress.
+function draw() {
+  const now = shown.entropies.at(-1), { threshold } = shown.terms, { other } = shown;
+  agree();
+  at("found").textContent = foundText(shown.drawn, shown.meanings, shown.verdict !== null);
+  at("meanings-title").textContent = shown.drawn === 0 ? "The answer" : `Meanings of ${plural(shown.drawn, "sample")} and of the answer`;
+  drawMeanings(at("meanings"), shown.meanings, shown.drawn);
+  const before = shown.entropies.slice(-5, -1);
+  drawBelief(at("curve"), now, before, threshold, other);
+  at("curve-text").textContent = entropyText(now, threshold);
+  at("curve-key").textContent = "Curve: how probable each entropy is; ring: its mean; bar: the 90% interval."
+    + `${before.length ? " Thin curves: some samples earlier." : ""}${other ? " Dotted: under the terms below." : ""}`;
+  at("rule-text").textContent = ruleText(shown.terms.rule, shown.track.at(-1));
   progress(shown.terms.rule);
 }
 
-function progress({ kind, gamma, confidence, n }) {
-  const [value, target, name] = {
-    VarianceBelow: [(point) => point.variance, gamma, `stops at a variance of ${gamma}`],
-    Decided: [(point) => Math.max(point.above, 1 - point.above), confidence, `stops when ${(100 * confidence).toFixed(0)}% sure`],
-  }[kind] ?? [(point) => point.drawn, n, `stops at ${plural(n, "sample")}`];
-  const points = shown.track.map((point) => ({ drawn: point.drawn, value: value(point) }));
-  if (points.every((point) => Number.isFinite(point.value))) drawProgress(at("progress"), points, target, name, "rule-text");
+function agree() {
+  const scale = at("agreement-scale");
+  const agreement = shown.verdict?.outcome === "no answer" ? null : shown.agreement;
+  at("agreement").textContent = agreementText(agreement);
+  scale.hidden = !agreement;
+  if (!agreement) return;
+  const [low, high] = agreement.interval ?? [agreement.mean, agreement.mean];
+  scale.querySelector(".range").style.left = `${100 * low}%`;
+  scale.querySelector(".range").style.width = `${100 * (high - low)}%`;
+  scale.querySelector(".dot").style.left = `${100 * agreement.mean}%`;
 }
 
-function ruleText(terms, now) {
-  if (terms.kind === "VarianceBelow") {
-    return `Samples until the variance is at most ${terms.gamma}; it is ${now.variance?.toFixed(3) ?? "not known"}.`;
+function progress({ kind, gamma, confidence }) {
+  at("progress").replaceChildren();
+  const value = { VarianceBelow: (point) => point.variance, Decided: certainty }[kind];
+  const points = value ? shown.track.map((point) => ({ drawn: point.drawn, value: value(point) })) : [];
+  if (points.length < 2 || !points.every((point) => Number.isFinite(point.value))) return;
+  if (kind === "Decided") {
+    const scale = { from: 0.5, to: 1, ticks: [0.5, 0.75, 1], write: (v) => `${percent(v)}%`, title: "certainty of the verdict" };
+    drawProgress(at("progress"), points, confidence, scale, "rule-text");
+    return;
   }
-  if (terms.kind === "Decided") {
-    const sure = Math.max(now.above, 1 - now.above);
-    return `Samples until it is ${(100 * terms.confidence).toFixed(0)}% sure of the side of the threshold; it is ${(100 * sure).toFixed(0)}% sure.`;
-  }
-  return `Samples until ${plural(terms.n, "sample")} ${terms.n === 1 ? "is" : "are"} drawn.`;
+  const most = Math.max(gamma, ...points.map((point) => point.value)) * 1.05 || 1;
+  const half = Number((most / 2).toPrecision(1));
+  const scale = { from: 0, to: most, ticks: [0, half, 2 * half].filter((v) => v <= most), write: (v) => `${Number(v.toPrecision(2))}`, title: "variance in nats²" };
+  drawProgress(at("progress"), points, gamma, scale, "rule-text");
 }
 
 function finish(verdict) {
   shown.verdict = verdict;
   remember({ ...shown, entropies: shown.entropies.slice(-5) });
+  draw();
   tell();
   list();
-  say(verdict.sentence);
+  say(`${verdict.sentence} ${agreementText(verdict.agreement)}`);
   at("status").className = "hidden"; // the heading shows it; this is for those who listen
 }
 
 function tell() {
-  const verdict = shown.verdict;
+  const { verdict } = shown, samples = shown.samples.length;
   at("sentence").textContent = verdict.sentence;
-  at("verdict").className = verdict.flagged ? "flagged" : "steady";
+  at("verdict").className = OUTCOMES[verdict.outcome];
   at("because").textContent = verdict.reason;
-  at("cost").textContent = cost(verdict);
+  at("cost").textContent = costText(verdict);
   at("notes").replaceChildren(...verdict.warnings.map((note) => element("li", {}, note)));
-  const samples = shown.samples.length;
+  const most = Number(at("budget").max) || 10;
+  at("more").textContent = `Draw ${plural(most, "sample")} to see`;
+  at("more").hidden = samples >= most;
   at("if-budget").max = samples; // before the value, which it bounds
   at("if-budget").value = samples;
-  at("if-budget").disabled = samples === 1;
+  at("if-budget").disabled = samples === 0;
   at("if-budget-shown").value = plural(samples, "sample");
-  at("if-hint").textContent = samples === 1
-    ? "Only one sample was drawn: there is nothing to leave out. A smaller variance draws more."
-    : "The same samples under other terms. The model is not asked again.";
+  at("if-hint").textContent = samples === 0
+    ? "No samples were drawn: there is nothing to leave out."
+    : "The same answer and samples under other terms. The model is not asked again.";
   at("what-if").hidden = false;
 }
 
-function cost(verdict) {
-  const { tokens, judge_calls: pairs, seconds } = verdict.cost;
-  const spent = [plural(verdict.samples, "sample")];
-  const ten = [];
-  if (tokens !== null) {
-    const each = shown.samples.reduce((sum, sample) => sum + (sample.tokens ?? 0), 0) / verdict.samples;
-    spent.push(plural(tokens, "token"));
-    ten.push(`about ${Math.round(tokens + each * (10 - verdict.samples))} tokens`);
-  }
-  spent.push(plural(pairs, "judged pair"), `${seconds.toFixed(1)} s`);
-  ten.push(`about ${((10 * seconds) / verdict.samples).toFixed(1)} s`);
-  const reused = verdict.source === "new" ? "" : " (from memory this time)";
-  if (verdict.samples === 10) return `Cost: ${spent.join(", ")}${reused}, as much as a fixed ten.`;
-  return `Cost: ${spent.join(", ")}${reused}. A fixed ten would have cost ${ten.join(" and ")}.`;
+// Samples that the verdict did not need, for those who want to see them.
+function more() {
+  at("question").value = shown.prompt;
+  const most = Number(at("budget").max) || 10;
+  check({ ...asked(), rule: { samples: most }, budget: { samples: most } });
 }
 
 let turn = 0;
@@ -209,9 +198,10 @@ async function whatIf() {
     });
     if (mine !== turn) return;
     const { verdict } = found;
-    at("if-outcome").textContent = `It would have stopped after ${plural(verdict.samples, "sample")}: `
-      + `${verdict.flagged ? "flagged" : "steady"}, entropy ${verdict.entropy.mean.toFixed(2)} nats. ${verdict.reason}`;
-    belief(found.step.entropy);
+    at("if-outcome").textContent = `It would have stopped after ${plural(verdict.samples, "sample")}: ${verdict.outcome}. `
+      + `${agreementText(verdict.agreement)} Entropy ${verdict.entropy.mean.toFixed(2)} nats. ${verdict.reason}`;
+    shown.other = found.step.entropy;
+    draw();
   } catch (error) {
     if (mine === turn) at("if-outcome").textContent = trouble(error);
   }
@@ -220,12 +210,11 @@ async function whatIf() {
 function list() {
   const held = past();
   at("past").hidden = held.length === 0;
-  at("examples").hidden = held.length > 0;
   at("history").replaceChildren(...held.map((old) => {
     const again = element("button", { type: "button" }, old.verdict.question);
     again.addEventListener("click", () => recall(old));
-    const word = old.verdict.flagged ? "flagged" : "steady";
-    const mark = element("span", { class: old.verdict.flagged ? "flag" : "fine" }, ` ${word}, ${plural(old.verdict.samples, "sample")}`);
+    const { outcome, samples } = old.verdict;
+    const mark = element("span", { class: OUTCOMES[outcome] }, ` ${outcome}, ${plural(samples, "sample")}`);
     return element("li", {}, again, mark);
   }));
 }
@@ -237,9 +226,7 @@ function recall(old) {
   at("result").hidden = false;
   at("trouble").hidden = true;
   at("question").value = shown.prompt;
-  shown.samples.forEach(settle);
-  count();
-  belief();
+  draw();
   tell();
   at("sentence").focus();
 }
@@ -283,18 +270,25 @@ async function learn() {
   at("model").textContent = `Model: ${about.model}.`;
   at("budget").value = at("budget").max = about.max_samples;
   at("question").maxLength = about.max_prompt;
-  STARTS.variance = at("rule-value").value = at("if-value").value = String(about.variance);
+  preset = about.rule;
+  STARTS[preset.kind] = String(preset.value);
+  for (const name of ["rule", "if"]) {
+    at(name === "if" ? "if-rule" : "rule").value = preset.kind;
+    at(`${name}-value`).value = STARTS[preset.kind];
+  }
   at("threshold").defaultValue = about.threshold.toFixed(3);
   at("model-row").hidden = !about.needs_model;
   at("study").hidden = about.max_upload === 0;
 }
 
-at("ask").addEventListener("submit", check);
+at("ask").addEventListener("submit", submit);
 at("question").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) at("ask").requestSubmit();
   if (event.key === "Enter" && !event.shiftKey) event.preventDefault();
 });
 at("stop").addEventListener("click", () => under?.abort());
+at("more").addEventListener("click", more);
+addEventListener("resize", () => { if (shown?.entropies.length) draw(); });
 starts("rule", "rule-value");
 starts("if-rule", "if-value");
 for (const id of ["if-rule", "if-value", "if-budget"]) at(id).addEventListener("input", whatIf);

@@ -1,6 +1,6 @@
 // The history of checks, in this browser only.
 
-const NAME = "semtropy.checks", MOST = 20;
+const NAME = "semtropy.checks.2", MOST = 20;
 
 export function past() {
   try {

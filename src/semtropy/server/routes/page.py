@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 
 from ... import __version__
-from ...check import VARIANCE
 from ...conclusion import conclude
 from ...errors import NoAnswer
+from ...stopping import CONFIDENCE
 from ..backends.upstream import UpstreamBackend
 from ..errors import Problem
 from ..middleware import while_connected
@@ -24,6 +24,9 @@ from ..steps import replay as replay_steps
 from ..steps import step_to_json
 from ..uploads import evaluate_upload, receive_upload
 from .check import refuse_long_prompt, verdict_to_json
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 __all__ = ["PAGE", "router"]
 
@@ -83,8 +86,15 @@ async def about(request: Request) -> dict[str, Any]:
         "max_prompt": settings.max_prompt,
         "max_upload": settings.max_upload,
         "threshold": settings.threshold,
-        "variance": VARIANCE if settings.variance is None else settings.variance,
+        "rule": _rule(settings),
     }
+
+
+def _rule(settings: Settings) -> dict[str, Any]:
+    """The operator's stopping rule."""
+    if settings.variance is not None:
+        return {"kind": "variance", "value": settings.variance}
+    return {"kind": "confidence", "value": settings.confidence or CONFIDENCE}
 
 
 @router.post("/api/replay")

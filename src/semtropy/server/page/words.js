@@ -1,0 +1,73 @@
+// The sentences of the page: what a step or a verdict says, in words.
+
+export function plural(count, noun) {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+// A probability as a number out of 100; 0 and 100 only where they are exact.
+export function percent(probability) {
+  if (probability > 0.995 && probability < 1) return "more than 99";
+  if (probability > 0 && probability < 0.005) return "less than 1";
+  return (100 * probability).toFixed(0);
+}
+
+export function agreementText(agreement) {
+  if (!agreement) return "";
+  const often = percent(agreement.mean);
+  const times = `Asked again, it would say so ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
+  if (!agreement.interval) return `${times}.`;
+  const [low, high] = agreement.interval.map(percent);
+  return `${times} (${low} to ${high}).`;
+}
+
+// What the run found: "8 meanings in 10 samples; none of them is the answer's".
+export function foundText(drawn, meanings, done) {
+  if (drawn === 0) return `No sample ${done ? "was drawn" : "is drawn yet"}: this rests on the answer's own probability.`;
+  const seen = meanings.filter((meaning) => meaning.count > 0).length;
+  const own = meanings.find((meaning) => meaning.has_answer)?.count ?? 0;
+  const groups = `${plural(seen, "meaning")} in ${plural(drawn, "sample")}`;
+  if (own === drawn) return `${groups}: the answer's.`;
+  if (own === 0) return `${groups}; ${drawn === 1 ? "it does not mean" : "none means"} what the answer means.`;
+  return `${groups}; ${own} ${own === 1 ? "means" : "mean"} what the answer means.`;
+}
+
+export function entropyText({ mean, interval }, threshold) {
+  const between = interval ? ` (90% interval: ${interval[0].toFixed(2)} to ${interval[1].toFixed(2)})` : "";
+  const equal = Math.exp(mean);
+  const many = equal < 1.05 ? "one meaning, nearly always" : `${equal < 9.95 ? equal.toFixed(1) : equal.toFixed(0)} equally likely meanings`;
+  const two = Math.abs(threshold - Math.LN2) < 0.005 ? ", that of two equally likely meanings" : "";
+  return `Semantic entropy ${mean.toFixed(2)} nats${between}: as unsure as with ${many}. `
+    + `0 nats means always the same meaning; above ${threshold.toFixed(2)}${two}, an answer is flagged.`;
+}
+
+// How certain the verdict is: the probability of the likelier of a flag and no flag.
+export function certainty({ suspicion }) {
+  return suspicion === null || suspicion === undefined ? null : Math.max(suspicion, 1 - suspicion);
+}
+
+export function ruleText(rule, point) {
+  if (rule.kind === "VarianceBelow") {
+    return `Samples are drawn until the variance of the entropy is at most ${rule.gamma}. It is ${point.variance?.toFixed(3) ?? "not known"}.`;
+  }
+  if (rule.kind === "Decided") {
+    const sure = certainty(point);
+    const now = sure === null ? "" : ` It is ${percent(sure)}%.`;
+    return `Samples are drawn until it is ${percent(rule.confidence)}% certain whether the answer deserves a flag.${now}`;
+  }
+  return `${plural(rule.n, "sample")} ${rule.n === 1 ? "is" : "are"} drawn, whatever they say.`;
+}
+
+export function costText(verdict) {
+  const { tokens, judge_calls: pairs, seconds } = verdict.cost;
+  const draws = verdict.samples + 1; // the answer is one more
+  const spent = [plural(verdict.samples, "sample")], ten = [];
+  if (tokens !== null) {
+    spent.push(plural(tokens, "token"));
+    ten.push(`${Math.round((11 * tokens) / draws)} tokens`);
+  }
+  spent.push(plural(pairs, "comparison"), `${seconds.toFixed(1)} s`);
+  ten.push(`${((11 * seconds) / draws).toFixed(1)} s`);
+  const reused = (verdict.source ?? "new") === "new" ? "" : " (from the cache this time)";
+  if (verdict.samples >= 10) return `Cost: ${spent.join(", ")}${reused}.`;
+  return `Cost: ${spent.join(", ")}${reused}. Always drawing ten would cost about ${ten.join(" and ")}.`;
+}
