@@ -19,11 +19,13 @@ from semtropy.models.scripted import ScriptedModel
 from semtropy.server.app import PAGE, create_app
 from semtropy.server.settings import Settings
 
-UNSURE, STEADY, HOSTILE, SLOW = (
+UNSURE, STEADY, HOSTILE, SLOW, SPLIT, SILENT = (
     "Who was the mayor in 1911?",
     "What is the capital of France?",
     "Say something nasty.",
     "Who was it, after all?",
+    "Which of the two?",
+    "Say nothing.",
 )
 SCRIPT = "<script>window.bad = 1</script><img src=x onerror='window.bad = 2'>"
 SPREADS = {
@@ -31,6 +33,8 @@ SPREADS = {
     UNSURE: {f"Dr {name}": 0.125 for name in "ABCDEFGH"},
     HOSTILE: {SCRIPT: 0.5, f"{SCRIPT} again": 0.5},
     SLOW: {f"Dr {name}": 0.125 for name in "ABCDEFGH"},
+    SPLIT: {"the left": 0.6, "The left.": 0.2, "the right": 0.2},
+    SILENT: {"": 1.0},
 }
 SLOWLY = 0.8
 """Seconds a sample takes where a test needs time to interfere."""
@@ -79,71 +83,193 @@ def page(browser: Any, url: str) -> Iterator[Any]:
 def check(page: Any, question: str) -> None:
     page.get_by_label("Your question").fill(question)
     page.get_by_role("button", name="Check").click()
-    page.get_by_role("heading", name="What if?").wait_for()
+    wait_for_verdict(page)
+
+
+def wait_for_verdict(page: Any) -> None:
+    page.locator("#cost:not(:empty)").wait_for()
+
+
+def samples_shown(page: Any) -> int:
+    """How many samples the cards account for."""
+    counts = page.locator(".meaning .count").all_text_contents()
+    return sum(int(text.split(" of ")[0]) for text in counts)
+
+
+def choose_rule(page: Any, rule: str, value: str) -> None:
+    page.get_by_text("When to stop, and when to flag").click()
+    page.locator("#rule").select_option(rule)
+    page.locator("#rule-value").fill(value)
 
 
 def test_the_main_path(page: Any) -> None:
+    choose_rule(page, "variance", "0.01")
     check(page, UNSURE)
     assert "made up" in page.locator("#sentence").inner_text()
-    samples = page.locator(".sample").count()
+    samples = samples_shown(page)
     assert 2 <= samples <= 10
     assert page.locator(".meaning").count() >= 2
     assert page.locator("#curve svg path.density").count() == 1
     assert page.locator("#curve svg path.ghost").count() >= 1
+    belief = page.locator("#curve-text").inner_text()
     assert re.search(
-        r"Semantic entropy \d\.\d\d nats, with 90% between", page.locator("#curve-text").inner_text()
+        r"Semantic entropy \d\.\d\d nats \(90% interval: .*\), above 0\.69: as unsure as with", belief
     )
     cost = page.locator("#cost").inner_text()
     assert f"Cost: {samples} samples, {samples + 1} tokens" in cost
-    ten = (
-        "as much as a fixed ten" if samples == 10 else "A fixed ten would have cost about 11 tokens and about"
-    )
-    assert ten in cost
+    assert ("Always drawing ten would cost about 11 tokens and" in cost) == (samples < 10)
     assert "variance" in page.locator("#rule-text").inner_text()
     assert page.locator("#curve svg line.interval").count() == 1
     assert "flagged above 0.69" in page.locator("#curve svg").text_content()
-    assert "stops at a variance of 0.1" in page.locator("#progress svg").text_content()
-    assert page.locator("#progress svg circle").count() == samples, "one sample a round"
+    assert "stops at 0.01" in page.locator("#progress svg").text_content()
+    assert "variance in nats²" in page.locator("#progress svg").text_content()
+    assert page.locator("#progress svg circle").count() == samples + 1, "the answer alone, then every sample"
+
+
+def test_agreement_comes_first_then_what_the_run_found(page: Any) -> None:
+    choose_rule(page, "samples", "8")
+    check(page, SPLIT)
+    said = page.locator("#agreement").inner_text()
+    assert re.fullmatch(r"Asked again, it would say so \d+ times in 100 \(\d+ to \d+\)\.", said)
+    assert page.locator("#agreement-scale").is_visible()
+    found = page.locator("#found").inner_text()
+    assert re.match(r"2 meanings in 8 samples; \d mean what the answer means\.", found)
+    top = [page.locator(each).bounding_box()["y"] for each in ("#sentence", "#agreement", "#found", "#curve")]
+    assert top == sorted(top)
+
+
+def test_meanings_are_sorted_and_show_every_wording_and_the_answers_place(page: Any) -> None:
+    choose_rule(page, "samples", "8")
+    check(page, SPLIT)
+    counts = [int(text.split(" of ")[0]) for text in page.locator(".meaning .count").all_text_contents()]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) == 8
+    assert page.locator(".meaning.answer").count() == page.locator(".badge").count() == 1
+    assert page.locator(".badge").inner_text() == "the answer"
+    merged = page.locator(".meaning", has_text="left")
+    assert merged.count() == 1
+    wordings = merged.locator(".wording").all_inner_texts()
+    assert any("the left" in text for text in wordings)
+    assert any("The left." in text for text in wordings)
+
+
+def test_an_answer_that_no_sample_has_is_shown_apart(browser: Any) -> None:
+    """The answer is drawn at a low temperature, where this model always says something else."""
+
+    class Wayward(ScriptedModel):
+        def sample(self, prompt: str, n: int, **options: Any) -> Any:
+            return super().sample(prompt if options["temperature"] == 1.0 else f"{prompt}!", n, **options)
+
+    model = Wayward({"Who?": {"Paris": 1.0}, "Who?!": {"Berlin": 1.0}})
+    with served(create_app(Settings(judge="exact"), model=model)) as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(address)
+        choose_rule(page, "samples", "5")
+        check(page, "Who?")
+        assert page.locator("#verdict").get_attribute("class") == "flagged"
+        assert (
+            "1 meaning in 5 samples; none means what the answer means." in page.locator("#found").inner_text()
+        )
+        own = page.locator(".meaning.answer")
+        assert "Berlin" in own.inner_text()
+        assert "0 of 5" in own.inner_text()
+        context.close()
+
+
+def test_a_verdict_without_samples(page: Any) -> None:
+    page.get_by_text("When to stop, and when to flag").click()
+    page.locator("#budget").fill("0")
+    check(page, STEADY)
+    assert "No sample was drawn" in page.locator("#found").inner_text()
+    assert page.locator("#curve svg path.density").count() == 1, "the belief from the answer alone"
+    assert page.locator("#progress svg").count() == 0
+    assert page.locator("#what-if").is_hidden()
+    assert "Cost: 0 samples" in page.locator("#cost").inner_text()
+    assert "NaN" not in page.locator("#result").inner_text()
+    assert "Infinity" not in page.locator("#result").inner_text()
+    assert page.locator(".meaning.answer").inner_text().startswith("Paris")
+    page.get_by_role("button", name="Draw 10 samples anyway").click()
+    page.get_by_text("10 samples", exact=False).first.wait_for()
+    wait_for_verdict(page)
+    assert samples_shown(page) == 10
+    assert page.locator("#more").is_hidden()
+
+
+def test_each_outcome_has_its_colour_and_sentence(page: Any) -> None:
+    page.get_by_text("When to stop, and when to flag").click()
+    page.locator("#budget").fill("1")
+    seen = {}
+    for question, outcome, word in (
+        (STEADY, "steady", "Looks steady"),
+        (UNSURE, "flagged", "Likely made up"),
+        (SPLIT, "undecided", "Undecided"),
+        (SILENT, "missing", "No answer"),
+    ):
+        check(page, question)
+        assert page.locator("#verdict").get_attribute("class") == outcome
+        assert page.locator("#sentence").inner_text().startswith(word)
+        seen[outcome] = page.locator("#sentence").evaluate("node => getComputedStyle(node).color")
+        assert page.locator("#agreement").is_visible() == (outcome != "missing")
+    assert len(set(seen.values())) == 4
+    history = page.locator("#history").inner_text()
+    assert all(word in history for word in ("steady", "flagged", "undecided", "no answer"))
 
 
 @pytest.mark.parametrize(
-    ("rule", "value", "drawn"),
-    [("confidence", "0.8", "stops when 80% sure"), ("samples", "3", "stops at 3 samples")],
+    ("rule", "value", "told"),
+    [
+        ("confidence", "0.999", "until it is more than 99% certain"),
+        ("variance", "0.02", "at most 0.02"),
+        ("samples", "3", "3 samples are drawn"),
+    ],
 )
-def test_each_rule_is_drawn(page: Any, rule: str, value: str, drawn: str) -> None:
-    page.get_by_text("When to stop, and when to flag").click()
-    page.locator("#rule").select_option(rule)
-    page.locator("#rule-value").fill(value)
+def test_each_rule_is_told(page: Any, rule: str, value: str, told: str) -> None:
+    choose_rule(page, rule, value)
     page.locator("#threshold").fill("1.5")
     check(page, UNSURE)
-    assert drawn in page.locator("#progress svg").text_content()
+    assert told in page.locator("#rule-text").inner_text()
     assert "flagged above 1.50" in page.locator("#curve svg").text_content()
+    assert page.locator("#progress svg").count() == (rule != "samples")
     if rule == "samples":
-        assert page.locator(".sample").count() == 3
+        assert samples_shown(page) == 3
+
+
+def test_labels_of_an_axis_keep_apart(page: Any) -> None:
+    page.set_viewport_size({"width": 340, "height": 700})
+    choose_rule(page, "variance", "0.001")
+    check(page, UNSURE)
+    for chart in ("#curve", "#progress"):
+        boxes = page.locator(f"{chart} svg text").evaluate_all(
+            "all => all.map(each => each.getBoundingClientRect().toJSON())"
+        )
+        assert len(boxes) > 5
+        for k, one in enumerate(boxes):
+            for other in boxes[k + 1 :]:
+                apart = one["right"] <= other["left"] or other["right"] <= one["left"]
+                assert apart or one["bottom"] <= other["top"] + 3 or other["bottom"] <= one["top"] + 3
 
 
 def test_an_example_is_a_first_question(page: Any) -> None:
     page.get_by_role("button", name=STEADY).click()
-    page.get_by_role("heading", name="What if?").wait_for()
+    wait_for_verdict(page)
     assert "Looks steady" in page.locator("#sentence").inner_text()
-    assert page.locator("#examples").is_hidden(), "from now on there is the history"
+    assert page.locator("#examples").is_visible(), "the examples stay"
 
 
 def ask_slowly(page: Any) -> None:
     """Ask for ten samples that take long, and return with the first."""
-    page.get_by_text("When to stop, and when to flag").click()
-    page.locator("#rule").select_option("samples")
-    page.locator("#rule-value").fill("10")
+    choose_rule(page, "samples", "10")
     page.get_by_label("Your question").fill(SLOW)
     page.get_by_role("button", name="Check").click()
-    page.locator(".sample").first.wait_for(state="attached")
+    page.locator(".meaning .count").first.wait_for()
 
 
 def test_stop_leaves_what_was_found(page: Any) -> None:
     ask_slowly(page)
     page.get_by_role("button", name="Stop").click()
     page.get_by_text("Stopped.").wait_for()
-    assert 1 <= page.locator(".sample").count() < 10
+    assert 1 <= samples_shown(page) < 10
     assert page.locator("#check").evaluate("node => node === document.activeElement")
     assert page.locator("#past").is_hidden()
 
@@ -179,21 +305,21 @@ def test_the_operators_calibration_holds_until_a_threshold_is_set(browser: Any, 
 
 
 def test_what_if_replays_the_same_samples(page: Any) -> None:
-    check(page, STEADY)
-    assert page.get_by_role("slider").is_disabled(), "one sample: nothing to leave out"
-    check(page, UNSURE)
-    before = page.locator(".sample").all_text_contents()
+    choose_rule(page, "samples", "6")
+    check(page, SPLIT)
+    before = page.locator("#meanings").inner_text()
     slider = page.get_by_role("slider")
-    assert int(slider.input_value()) == len(before)
+    assert int(slider.input_value()) == samples_shown(page) == 6
     slider.focus()
     page.keyboard.press("Home")
-    page.get_by_text("It would have stopped after 1 sample:").wait_for()
+    page.get_by_text("It would have stopped after 0 samples:").wait_for()
     assert page.locator("#curve svg path.if").count() == 1
     page.keyboard.press("End")
     page.locator("#if-rule").select_option("samples")
     page.locator("#if-value").fill("2")
     page.get_by_text("It would have stopped after 2 samples:").wait_for()
-    assert page.locator(".sample").all_text_contents() == before
+    assert "Asked again, it would say so" in page.locator("#if-outcome").inner_text()
+    assert page.locator("#meanings").inner_text() == before
 
 
 def test_the_history_brings_a_check_back(page: Any, url: str) -> None:
@@ -201,7 +327,7 @@ def test_the_history_brings_a_check_back(page: Any, url: str) -> None:
     assert "Looks steady" in page.locator("#sentence").inner_text()
     check(page, UNSURE)
     page.reload()
-    page.get_by_role("button", name=STEADY).click()
+    page.locator("#history").get_by_role("button", name=STEADY).click()
     assert "Looks steady" in page.locator("#sentence").inner_text()
     assert page.locator("#sentence").evaluate("node => node === document.activeElement")
     page.get_by_role("button", name="Forget them").click()
@@ -231,10 +357,11 @@ def test_keyboard_alone(page: Any) -> None:
     page.keyboard.press("Tab")
     page.keyboard.type(STEADY)
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="What if?").wait_for()
+    wait_for_verdict(page)
 
 
 def test_tab_visits_every_control_in_order_and_shows_where_it_is(page: Any) -> None:
+    choose_rule(page, "samples", "4")
     check(page, UNSURE)
     page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
     wanted = page.evaluate(
@@ -256,7 +383,8 @@ def test_tab_visits_every_control_in_order_and_shows_where_it_is(page: Any) -> N
     assert len(wanted) >= 12
 
 
-STATES = ["before", "flagged", "steady", "wrong", "recording"]
+QUESTIONS = {"flagged": UNSURE, "steady": STEADY, "undecided": SPLIT, "missing": SILENT}
+STATES = ["before", *QUESTIONS, "wrong", "recording"]
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -270,9 +398,11 @@ def test_every_control_has_a_name_and_text_has_contrast(
     page = context.new_page()
     page.goto(url)
     page.get_by_text("Model:").wait_for()
-    if state in ("flagged", "steady"):
-        check(page, UNSURE if state == "flagged" else STEADY)
-    if state == "flagged":
+    if state in QUESTIONS:
+        page.get_by_text("When to stop, and when to flag").click()
+        page.locator("#budget").fill("2")
+        check(page, QUESTIONS[state])
+    if state == "undecided":
         page.locator("#if-rule").select_option("samples")
         page.get_by_text("It would have stopped after").wait_for()
     if state == "wrong":
@@ -353,7 +483,7 @@ def test_a_narrow_screen(browser: Any, url: str) -> None:
     check(page, HOSTILE)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     left, right = page.locator("#meanings").bounding_box(), page.locator("#curve").bounding_box()
-    assert right["y"] > left["y"] + left["height"], "one below the other"
+    assert left["y"] > right["y"] + right["height"], "the chart comes before the list"
     assert page.get_by_role("button", name="Check").bounding_box()["height"] >= 40
     context.close()
 

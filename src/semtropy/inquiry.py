@@ -91,14 +91,19 @@ class Step:
     reason: Reason | None = None
 
     def meanings(self) -> tuple[Meaning, ...]:
-        """Each meaning with its wordings, in order of first appearance; the answer's is last if no sample has it."""
+        """Each meaning with its wordings, in order of first appearance; the answer's is last if no sample has it.
+
+        The answer's own wording counts 0 where no sample has it.
+        """
         wordings: list[Counter[str]] = [Counter() for _ in range(self.partition.size)]
         for sample, meaning in zip(self.samples, self.partition.meanings, strict=True):
             wordings[meaning][sample.text] += 1
         floors = list(self.evidence.floors)
         if self.answer_meaning == len(floors):
-            wordings.append(Counter({self.answer.text: 0}))
+            wordings.append(Counter())
             floors.append(0.0)
+        if self.answer_meaning is not None:  # shown with the others, so that a wrong merge can be seen
+            wordings[self.answer_meaning].setdefault(self.answer.text, 0)
         judged = self.evidence.answer
         if judged is not None and judged.logprob is not None and judged.sequence is None:
             floors[judged.meaning] += math.exp(judged.logprob)

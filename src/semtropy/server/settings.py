@@ -85,7 +85,9 @@ class Settings:
         "pass", "what to do if a check fails in mode block: pass or block the answer", among=ON_ERROR
     )
     variance: float | None = _set(
-        None, "stop sampling at this variance of the entropy (the paper's rule), instead of `confidence`", least=0
+        None,
+        "stop sampling at this variance of the entropy (the paper's rule), instead of `confidence`",
+        least=0,
     )
     confidence: float | None = _set(
         None, "stop sampling when the verdict is certain with this probability (default: 0.95)"

@@ -14,7 +14,7 @@ function svg(name, attributes = {}, text) {
   return made;
 }
 
-const SIDE = 16, TOP = 24;
+const SIDE = 16, TOP = 30;
 
 function path(xs, ys) {
   return xs.map((x, k) => `${k ? "L" : "M"}${x.toFixed(1)} ${ys[k].toFixed(1)}`).join("");
@@ -60,10 +60,10 @@ export function drawBelief(holder, now, before, threshold, other) {
     picture.append(svg("text", { x: x(tick), y: base + 32, "text-anchor": "middle" }, tick));
   }
   picture.append(svg("text", { x: width - SIDE, y: height - 6, "text-anchor": "end" }, "semantic entropy in nats"));
-  picture.append(svg("line", { class: "threshold", x1: x(threshold), x2: x(threshold), y1: TOP - 8, y2: base }));
+  picture.append(svg("line", { class: "threshold", x1: x(threshold), x2: x(threshold), y1: 4, y2: base }));
   const right = x(threshold) < width - 140; // the name stands on the side that has room for it
   picture.append(svg("text", {
-    class: "threshold-name", x: x(threshold) + (right ? 5 : -5), y: TOP, "text-anchor": right ? "start" : "end",
+    class: "threshold-name", x: x(threshold) + (right ? 5 : -5), y: 14, "text-anchor": right ? "start" : "end",
   }, `flagged above ${threshold.toFixed(2)}`));
   if (now.interval) {
     const [low, high] = now.interval;

@@ -4,7 +4,7 @@ import { drawBelief, drawProgress, drawStudy, element, studyTable } from "./draw
 import { drawMeanings } from "./meanings.js";
 import { forget, past, remember } from "./past.js";
 import { Refused, events, get, post, upload, useKey } from "./talk.js";
-import { agreementText, certainty, costText, entropyText, foundText, percent, plural, ruleText } from "./words.js";
+import { agreementText, certainty, costText, entropyText, foundText, percent, plural, ruleText, UNIT } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const STARTS = { confidence: "0.95", variance: "0.1", samples: "5" };
@@ -115,7 +115,7 @@ function draw() {
   const before = shown.entropies.slice(-5, -1);
   drawBelief(at("curve"), now, before, threshold, other);
   at("curve-text").textContent = entropyText(now, threshold);
-  at("curve-key").textContent = "Curve: how probable each entropy is; ring: its mean; bar: the 90% interval."
+  at("curve-key").textContent = `${UNIT} Curve: how probable each entropy is; ring: its mean; bar: the 90% interval.`
     + `${before.length ? " Thin curves: some samples earlier." : ""}${other ? " Dotted: under the terms below." : ""}`;
   at("rule-text").textContent = ruleText(shown.terms.rule, shown.track.at(-1));
   progress(shown.terms.rule);
@@ -167,16 +167,12 @@ function tell() {
   at("cost").textContent = costText(verdict);
   at("notes").replaceChildren(...verdict.warnings.map((note) => element("li", {}, note)));
   const most = Number(at("budget").max) || 10;
-  at("more").textContent = `Draw ${plural(most, "sample")} to see`;
+  at("more").textContent = `Draw ${plural(most, "sample")} anyway`;
   at("more").hidden = samples >= most;
   at("if-budget").max = samples; // before the value, which it bounds
   at("if-budget").value = samples;
-  at("if-budget").disabled = samples === 0;
   at("if-budget-shown").value = plural(samples, "sample");
-  at("if-hint").textContent = samples === 0
-    ? "No samples were drawn: there is nothing to leave out."
-    : "The same answer and samples under other terms. The model is not asked again.";
-  at("what-if").hidden = false;
+  at("what-if").hidden = samples === 0; // nothing could be left out
 }
 
 // Samples that the verdict did not need, for those who want to see them.
@@ -253,8 +249,10 @@ async function study() {
   }
 }
 
-function starts(kind, value) {
-  at(kind).addEventListener("input", () => { at(value).value = STARTS[at(kind).value]; });
+const UNITS = { confidence: "Probability", variance: "Variance at most (nats²)", samples: "Number of samples" };
+function starts(name, kind) {
+  at(`${name}-value`).value = STARTS[kind];
+  at(`${name}-unit`).textContent = UNITS[kind];
 }
 
 // What this gateway allows, for the controls to start from.
@@ -272,10 +270,8 @@ async function learn() {
   at("question").maxLength = about.max_prompt;
   preset = about.rule;
   STARTS[preset.kind] = String(preset.value);
-  for (const name of ["rule", "if"]) {
-    at(name === "if" ? "if-rule" : "rule").value = preset.kind;
-    at(`${name}-value`).value = STARTS[preset.kind];
-  }
+  at("rule").value = at("if-rule").value = preset.kind;
+  for (const name of ["rule", "if"]) starts(name, preset.kind);
   at("threshold").defaultValue = about.threshold.toFixed(3);
   at("model-row").hidden = !about.needs_model;
   at("study").hidden = about.max_upload === 0;
@@ -289,8 +285,8 @@ at("question").addEventListener("keydown", (event) => {
 at("stop").addEventListener("click", () => under?.abort());
 at("more").addEventListener("click", more);
 addEventListener("resize", () => { if (shown?.entropies.length) draw(); });
-starts("rule", "rule-value");
-starts("if-rule", "if-value");
+at("rule").addEventListener("input", () => starts("rule", at("rule").value));
+at("if-rule").addEventListener("input", () => starts("if", at("if-rule").value));
 for (const id of ["if-rule", "if-value", "if-budget"]) at(id).addEventListener("input", whatIf);
 at("clear").addEventListener("click", () => { forget(); list(); at("question").focus(); });
 at("recording").addEventListener("change", study);

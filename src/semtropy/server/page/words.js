@@ -35,10 +35,11 @@ export function entropyText({ mean, interval }, threshold) {
   const between = interval ? ` (90% interval: ${interval[0].toFixed(2)} to ${interval[1].toFixed(2)})` : "";
   const equal = Math.exp(mean);
   const many = equal < 1.05 ? "one meaning, nearly always" : `${equal < 9.95 ? equal.toFixed(1) : equal.toFixed(0)} equally likely meanings`;
-  const two = Math.abs(threshold - Math.LN2) < 0.005 ? ", that of two equally likely meanings" : "";
-  return `Semantic entropy ${mean.toFixed(2)} nats${between}: as unsure as with ${many}. `
-    + `0 nats means always the same meaning; above ${threshold.toFixed(2)}${two}, an answer is flagged.`;
+  const side = mean > threshold ? "above" : "below";
+  return `Semantic entropy ${mean.toFixed(2)} nats${between}, ${side} ${threshold.toFixed(2)}: as unsure as with ${many}.`;
 }
+
+export const UNIT = "Nats measure how much answers differ: 0 is always the same meaning, 0.69 two equally likely ones, 2.3 ten.";
 
 // How certain the verdict is: the probability of the likelier of a flag and no flag.
 export function certainty({ suspicion }) {
