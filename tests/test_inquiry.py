@@ -190,8 +190,17 @@ def test_meanings_are_shown_by_their_commonest_wording():
     samples = (Sample("paris"), Sample("Paris"), Sample("Paris"), Sample("Rome"))
     last = steps_of(drive("abca", terms=terms(rule=FixedSamples(4))))[-1]
     partition = Partition((0, 0, 0, 1))
-    step = replace(last, samples=samples, partition=partition, evidence=Evidence.gather(samples, partition))
-    assert [(m.text, m.count) for m in step.meanings()] == [("Paris", 3), ("Rome", 1)]
+    step = replace(
+        last,
+        answer=Sample("PARIS"),
+        samples=samples,
+        partition=partition,
+        answer_meaning=0,
+        evidence=Evidence.gather(samples, partition),
+    )
+    found = step.meanings()
+    assert [(m.text, m.count) for m in found] == [("Paris", 3), ("Rome", 1)]
+    assert [(w.text, w.count) for w in found[0].wordings] == [("Paris", 2), ("paris", 1), ("PARIS", 0)]
 
 
 @settings(deadline=None)

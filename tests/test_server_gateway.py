@@ -161,7 +161,7 @@ def test_options_of_a_request(front: str) -> None:
     off = ask(client(front), UNSURE, extra_body={"semtropy": {"mode": "off"}})
     assert not hasattr(off, "semtropy")
     with pytest.raises(openai.BadRequestError, match="samples: Input should"):
-        ask(client(front), STEADY, extra_body={"semtropy": {"budget": {"samples": 0}}})
+        ask(client(front), STEADY, extra_body={"semtropy": {"budget": {"samples": -1}}})
     with pytest.raises(openai.BadRequestError, match="judge is 'nli:"):
         ask(client(front), STEADY, extra_body={"semtropy": {"judge": "nli:/etc"}})
 

@@ -91,11 +91,12 @@ def test_check_and_its_stream_say_the_same(url: str) -> None:
 
 
 def test_the_what_if_of_the_same_terms_is_the_check_itself(url: str) -> None:
-    body = {"prompt": "Who?", "seed": 4, "stream": True, "cache": False}
+    rule = {"variance": 0.01}
+    body = {"prompt": "Who?", "seed": 4, "stream": True, "cache": False, "rule": rule}
     events = httpx.post(f"{url}/v1/check", json=body).text.strip().split("\n\n")
     data = [json.loads(event.splitlines()[1].removeprefix("data: ")) for event in events]
     samples = [sample for step in data[1:-1] for sample in step["samples"]]
-    asked = {"prompt": "Who?", "answer": data[-2]["answer"], "samples": samples}
+    asked = {"prompt": "Who?", "answer": data[-2]["answer"], "samples": samples, "rule": rule}
     again = httpx.post(f"{url}/api/replay", json=asked).json()["verdict"]
     for name in ("entropy", "agreement", "samples", "outcome", "reason", "meanings", "answer"):
         assert again[name] == data[-1][name]
@@ -437,7 +438,7 @@ def test_later_sources_win(tmp_path: Path) -> None:
         ("keys = [1]", "keys: expected a list of texts"),
         ("port = ", "is not TOML"),
         ("mode = 'x'", "mode is 'x': one of"),
-        ("variance = 0.1\nconfidence = 0.9", "two rules"),
+        ("variance = 0.1\nconfidence = 0.9", "set only one of them"),
     ],
 )
 def test_a_wrong_file_is_told(tmp_path: Path, text: str, said: str) -> None:

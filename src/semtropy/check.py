@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
     from .verdict import Verdict
 
-__all__ = ["VARIANCE", "Checker", "Options", "acheck", "astream", "check", "stream"]
-
-VARIANCE = 0.1
-"""Sampling stops by default at this variance of the entropy, in squared nats."""
+__all__ = ["Checker", "Options", "acheck", "astream", "check", "stream"]
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
