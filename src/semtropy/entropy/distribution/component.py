@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from functools import lru_cache
+from math import fsum, log
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..contour import exact_room
-from ..shannon import entropy_term
 from .sampling import unseen_meanings
 from .unseen_pitman_yor import pitman_yor_table
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -47,18 +46,11 @@ class PosteriorComponent:
 
         With an unbounded number of meanings, the largest is exceeded with a probability of about 1e-9.
         """
-        least = self._least()
         room = exact_room(self.floors)
+        least = _least(tuple(self.floors.tolist()), room, self.mass > 0)
         if self.unseen is None:
             return least, log(self.floors.size + 1) + room * pitman_yor_table(self.mass, -self.alpha).high
         return least, max(least, self._largest(self.floors.size + self.unseen))
-
-    def _least(self) -> float:
-        floors, room = self.floors, exact_room(self.floors)
-        best = float((entropy_term(floors + room) - entropy_term(floors)).min())
-        if self.mass > 0:
-            best = min(best, float(entropy_term(np.array(room))))
-        return max(0.0, float(entropy_term(floors).sum()) + best)
 
     def _largest(self, meanings: int) -> float:
         """Meanings whose lower bound is above an even share of the rest stay at it; the others share the rest."""
@@ -70,3 +62,12 @@ class PosteriorComponent:
                 break
             above, rest, others = above - floor * log(floor), rest - floor, others - 1
         return above - rest * log(rest / others) if others and rest > 0 else above
+
+
+@lru_cache(maxsize=1024)
+def _least(floors: tuple[float, ...], room: float, unseen: bool) -> float:
+    """The entropy with all the room given to the meaning, seen or not, where it makes the least of it."""
+    terms = [-floor * log(floor) if floor > 0 else 0.0 for floor in floors]
+    changes = [-(floor + room) * log(floor + room) - term for floor, term in zip(floors, terms, strict=True)]
+    best = min(*changes, -room * log(room)) if unseen else min(changes)
+    return max(0.0, fsum(terms) + best)

@@ -123,6 +123,6 @@ def component_cdfs(
             factors, log(exact_room(c.floors)), c.alpha, masses, own_draws, rough=rough
         )
         for i, average in zip(members, found, strict=True):
-            sharp = average.spread() <= SHARPEST
+            sharp = average.sharper_than(SHARPEST)
             cdfs[i] = MatchedBeta.of(components[i]) if sharp else AveragedDraws(average)
     return [cdfs[i] for i in range(len(components))]

@@ -39,10 +39,13 @@ class ScaledTables:
     scale: Floats
     weight: Floats
 
-    def spread(self) -> float:
-        """The standard deviation of the entropy, approximately."""
-        within = self.scale.mean() * (self.table.high - self.table.low) / 8
-        return float(within + np.sqrt(self.weight @ (self.fixed - self.weight @ self.fixed) ** 2))
+    def sharper_than(self, deviation: float) -> bool:
+        """Whether the standard deviation of the entropy is below this, approximately."""
+        within = float(self.scale.mean()) * (self.table.high - self.table.low) / 8
+        if within > deviation:
+            return False
+        between = np.sqrt(self.weight @ (self.fixed - self.weight @ self.fixed) ** 2)
+        return bool(within + between <= deviation)
 
     def cdf(self, points: Floats, draws: slice = slice(None)) -> Floats:
         """The weighted sum over some of the draws, at each point."""
@@ -61,10 +64,11 @@ class ParabolicCells:
     bow: Floats
     weight: Floats
 
-    def spread(self) -> float:
-        """The standard deviation of the entropy, approximately."""
+    def sharper_than(self, deviation: float) -> bool:
+        """Whether the standard deviation of the entropy is below this, approximately."""
         middle = self.start + self.rise / 2 - self.bow / 4
-        return float(np.sqrt((self.weight * (middle - (self.weight * middle).sum()) ** 2).sum()))
+        spread = np.sqrt((self.weight * (middle - (self.weight * middle).sum()) ** 2).sum())
+        return bool(spread <= deviation)
 
     def cdf(self, points: Floats, draws: slice = slice(None)) -> Floats:
         """The weighted sum over some of the draws, at each point."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, log2
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Known", "Mixture", "mix", "significant"]
 
-FEWEST = 128  # draws of a component
+FEWEST, SMALL = 128, 1e-3  # draws of a component; a quarter of it for one of small weight
 DROPPED = 1e-4  # the most weight, in sum, of the components that are left out
 OUTLINE, SECTIONS = (
     33,
@@ -128,7 +129,7 @@ class Mixture:
         kept, weights = self._kept
         alone = max(c.floors.size for c in kept) == 1  # one dimension, which needs few points
         draws = self.draws / 8 if alone and self.rough else self.draws
-        return component_cdfs(kept, [_power_of_two(draws * w) for w in weights], rough=self.rough)
+        return component_cdfs(kept, [_draws(draws, w) for w in weights.tolist()], rough=self.rough)
 
     def _whole(self, points: Floats) -> Floats:
         """The distribution function, from all draws."""
@@ -200,5 +201,7 @@ class Mixture:
             points = inner
 
 
-def _power_of_two(x: float) -> int:
-    return max(FEWEST, 1 << max(0, int(np.ceil(np.log2(max(x, 1.0))))))
+def _draws(total: float, weight: float) -> int:
+    """A component's part of the draws, as a power of 2."""
+    least = FEWEST if weight >= SMALL else FEWEST // 4
+    return max(least, 1 << max(0, ceil(log2(max(total * weight, 1.0)))))

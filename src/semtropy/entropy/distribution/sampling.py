@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,10 @@ class _PartialDraws:
     def begin(n: int, log_room: float) -> _PartialDraws:
         return _PartialDraws(np.full(n, log_room), np.zeros(n), np.zeros(n))
 
+    def part(self, draws: slice) -> _PartialDraws:
+        """Some of the draws, sharing memory with all of them."""
+        return _PartialDraws(self.log_rest[draws], self.entropy[draws], self.log_weight[draws])
+
     def take(self, factor: Factor, table: ShareTable, u: Floats) -> Floats:
         """Draw the factor's part y of what is left, at cumulative probabilities u; returns log y."""
         if _distribution is not None:
@@ -69,7 +74,7 @@ class _PartialDraws:
         log_y, log_left = self.log_rest - np.logaddexp(0, -z), self.log_rest - np.logaddexp(0, z)
         self.log_weight += log_slope + factor.log(log_y) + log_y + log_left - self.log_rest
         self.entropy += entropy_term(factor.floor + np.exp(log_y))
-        self.log_rest = log_left
+        self.log_rest[:] = log_left
         return log_y
 
     def finish(self, first: Factor) -> tuple[Floats, Floats]:
@@ -139,10 +144,8 @@ def _scaled_tables(splits: Splits, log_room: float, blocks: Sequence[_UnseenBloc
     state, log_mass = _PartialDraws.begin(len(at), log_room), np.empty(len(at))
     parts = [slice(a, b) for a, b in pairwise(np.cumsum([0, *(block.draws for block in blocks)]))]
     for block, part in zip(blocks, parts, strict=True):
-        factor, own = Factor(0.0, block.mass, 0.0), _PartialDraws.begin(block.draws, log_room)
+        factor, own = Factor(0.0, block.mass, 0.0), state.part(part)
         log_mass[part] = own.take(factor, splits.share(factor, m, np.array([log_room])).table(), at[part, 0])
-        state.log_rest[part], state.entropy[part] = own.log_rest, own.entropy
-        state.log_weight[part] = own.log_weight
     # The entropy of the block's mass as a whole is counted; its table adds what is within.
     for j in range(m - 1, 0, -1):
         factor = splits.factors[j]
@@ -183,16 +186,23 @@ def _last_split(
     state: _PartialDraws, first: Factor, last: Factor, table: ShareTable, cells: int
 ) -> ParabolicCells:
     """The last split in `cells` cells for each draw: parabolas through the entropy at both ends and the middle."""
-    edges = np.concatenate([[TINY], expit(np.linspace(-16, 16, cells - 1)), [1 - TINY]])
-    u = np.empty(2 * cells + 1)
-    u[::2], u[1::2] = edges, (edges[1:] + edges[:-1]) / 2
+    u, widths = _cell_points(cells)
     n = state.log_rest.size
     spread = _PartialDraws(*(np.repeat(a, u.size) for a in (state.log_rest, state.entropy, state.log_weight)))
     spread.take(last, table, np.tile(u, n))
     entropy, log_weight = (a.reshape(n, -1) for a in spread.finish(first))
     weight = np.exp(log_weight - log_weight.max())
-    mass = np.diff(edges) * (weight[:, :-2:2] + 4 * weight[:, 1::2] + weight[:, 2::2])
+    mass = widths * (weight[:, :-2:2] + 4 * weight[:, 1::2] + weight[:, 2::2])
     start, middle, end = entropy[:, :-2:2], entropy[:, 1::2], entropy[:, 2::2]
     bow = 2 * (2 * middle - start - end)
     flat = np.where(np.abs(bow) < 1e-300, 1e-300, bow)
     return ParabolicCells(np.ascontiguousarray(start), end - start + bow, flat, mass / mass.sum())
+
+
+@lru_cache(maxsize=64)
+def _cell_points(cells: int) -> tuple[Floats, Floats]:
+    """Cumulative probabilities at the edges and the middle of each cell, in turn, and the cells' widths."""
+    edges = np.concatenate([[TINY], expit(np.linspace(-16, 16, cells - 1)), [1 - TINY]])
+    u = np.empty(2 * cells + 1)
+    u[::2], u[1::2] = edges, (edges[1:] + edges[:-1]) / 2
+    return u, np.diff(edges)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,15 +70,27 @@ class Splits:
 
     def share(self, factor: Factor, below: int, log_rest: Floats) -> ShareDensity:
         """The density of `factor`'s share of each total, the rest going to the first `below` factors."""
-        floors = sorted({f.floor for f in self.factors[:below] if f.floor > 0})
-        few = floors if len(floors) <= 4 else [floors[i * (len(floors) - 1) // 3] for i in range(4)]
-        return ShareDensity(factor, self.log_v[below - 1], log_rest, tuple(np.log(few)))
+        return ShareDensity(factor, self.log_v[below - 1], log_rest, _bends(self.factors[:below]))
 
     def table(self, factor: Factor, below: int, log_rest: Floats) -> ShareTable:
         """The table of that share for totals like these: rows at even ranks, so dense where the totals are."""
         ranked = np.sort(log_rest)
-        at = np.linspace(0, ranked.size - 1, min(self.rows, ranked.size)).astype(np.intp)
-        return self.share(factor, below, np.unique(ranked[at])).table()
+        rows = ranked[_even_ranks(ranked.size, min(self.rows, ranked.size))]
+        distinct = np.concatenate([[True], rows[1:] > rows[:-1]])
+        return self.share(factor, below, rows[distinct]).table()
+
+
+@lru_cache(maxsize=1024)
+def _bends(factors: tuple[Factor, ...]) -> tuple[float, ...]:
+    """Logs of the distinct lower bounds, four of them at most."""
+    floors = sorted({f.floor for f in factors if f.floor > 0})
+    few = floors if len(floors) <= 4 else [floors[i * (len(floors) - 1) // 3] for i in range(4)]
+    return tuple(log(floor) for floor in few)
+
+
+@lru_cache(maxsize=1024)
+def _even_ranks(size: int, rows: int) -> NDArray[np.intp]:
+    return np.linspace(0, size - 1, rows).astype(np.intp)
 
 
 def _proportional(factors: Sequence[Factor], log_rest: Floats) -> Floats:
