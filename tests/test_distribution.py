@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc, xlogy
 
-from semtropy.entropy import cdf, dirichlet_moments, moments, two_level_cdf, two_level_moments
+from semtropy.entropy import (
+    DirichletComponent,
+    Observations,
+    SequencePrior,
+    cdf,
+    component_moments,
+    dirichlet_moments,
+    moments,
+    two_level_cdf,
+    two_level_moments,
+)
 from semtropy.entropy.distribution import (
     Mixture,
     PosteriorComponent,
@@ -16,9 +26,10 @@ from semtropy.entropy.distribution import (
     entropy_table,
     sampling,
     share_density,
+    unseen_dirichlet,
 )
 from semtropy.entropy.distribution.unseen_dirichlet import shared_table, symmetric_table
-from semtropy.errors import InputError
+from semtropy.errors import ConvergenceError, InputError
 
 
 def entropy(x: np.ndarray) -> np.ndarray:
@@ -230,7 +241,7 @@ def test_very_many_meanings_fall_back_and_say_so() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(InputError, match="size is 1 but 2 meanings"):
+    with pytest.raises(InputError, match=r"size is 1: .* from 2"):
         cdf([1, 1], [0.1, 0.1], 1, [0.5])
     with pytest.raises(InputError, match="points"):
         cdf([1], [0.1], 2, [float("nan")])
@@ -240,6 +251,75 @@ def test_bad_input() -> None:
         Mixture((component([0.1], 2, 0.5, 1.0),)).quantile(1.5)
     with pytest.raises(InputError, match="weights"):
         Mixture(()).cdf([0.5])
+
+
+@pytest.mark.parametrize(
+    "size", [float("inf"), float("nan"), 10**13, 10**30, 2.5, "7", None], ids=lambda size: str(size)
+)
+def test_a_size_out_of_range_is_an_input_error(size: object) -> None:
+    with pytest.raises(InputError, match=r"size is .*whole number from 1"):
+        cdf([1], [0.3], size, [0.5])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("counts", "floors", "size", "alpha"),
+    [
+        ([3], [0.2], 10**7, 0.5),
+        ([3, 1], [0.2, 0.0], 10**9, 0.01),
+        ([402], [0.9], 10**12, 1000.0),
+        ([1], [1e-9], 10**12, 0.001),
+        ([5000, 3000, 10], [0.2, 0.1, 0.0], 10**6, 0.5),
+    ],
+)
+def test_very_many_meanings_are_a_bell(
+    counts: list[int], floors: list[float], size: int, alpha: float
+) -> None:
+    exact = moments(counts, floors, [size], alpha)
+    points = exact.mean[0] + np.sqrt(exact.variance[0]) * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    found = cdf(counts, floors, size, points, alpha, tolerance=1e-3)
+    np.testing.assert_allclose(found, [0.0228, 0.1587, 0.5, 0.8413, 0.9772], atol=0.005)
+
+
+@pytest.mark.parametrize(("meanings", "alpha"), [(200_000, 0.5), (10_000, 10.0), (100, 1000.0)])
+def test_the_tables_of_large_masses_go_on_where_doubling_ends(
+    meanings: int, alpha: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = symmetric_table(meanings, alpha, 8192)
+    monkeypatch.setattr(unseen_dirichlet, "LARGE_MASS", np.inf)
+    symmetric_table.cache_clear()
+    doubled = symmetric_table(meanings, alpha, 8192)
+    symmetric_table.cache_clear()
+    points = np.linspace(table.low, table.high, 200)
+    np.testing.assert_allclose(table.cdf(points), doubled.cdf(points), atol=5e-4)
+
+
+@pytest.mark.parametrize("counts", [[402], [1]])
+@pytest.mark.parametrize("size", [1, 2, 5, 10**9])
+@pytest.mark.parametrize("alpha", [0.001, 0.5, 1000.0])
+def test_floors_that_sum_to_one_leave_a_point(counts: list[int], size: int, alpha: float) -> None:
+    np.testing.assert_array_equal(cdf(counts, [1.0], size, [-1e-9, 1e-6, 0.5], alpha), [0.0, 1.0, 1.0])
+    two = cdf([1, *counts], [0.5, 0.5], size + 1, [np.log(2) - 1e-6, np.log(2) + 1e-6], alpha)
+    np.testing.assert_array_equal(two, [0.0, 1.0])
+
+
+def test_draws_that_are_not_finite_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that fail leave the approximation from the exact moments, and say so."""
+    c = component([0.3, 0.1], 12, 0.2, 0.3)
+    whole = sampling._normalised
+    monkeypatch.setattr(sampling, "_normalised", lambda *arrays: whole(*arrays) * np.nan)
+    law = Mixture((c,))
+    assert not law.exact
+    assert np.isfinite(law.cdf([0.5, 1.0])).all()
+
+
+def test_an_integral_that_fails_is_an_error() -> None:
+    """Three meanings that share a room of 0.978 between them, under a prior that makes each as small as can be."""
+    floors = [2.2e-2, 2.5e-35, 8.2e-17]
+    seen = Observations(np.array(floors), np.ones(3), tuple((float(np.log(f)),) for f in floors), np.zeros(3))
+    hopeless = DirichletComponent(0.2, SequencePrior(0.1, main=2, evenness=1.0), (3,))
+    assert component_moments([seen], [hopeless]).log_evidence[0, 0] == -np.inf
+    with pytest.raises(ConvergenceError, match="did not converge"):
+        component_moments([seen], [hopeless], on_failure="raise")
 
 
 @pytest.mark.parametrize("size", [3, 4, 12])

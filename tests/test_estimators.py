@@ -198,6 +198,13 @@ def test_many_meanings_are_no_special_case(meanings: int) -> None:
     assert uneven < even
 
 
+@pytest.mark.parametrize("count", [10**9, 10**20, 10**300])
+@pytest.mark.parametrize("name", ["bayes", "bayes-paper"])
+def test_counts_out_of_range_are_input_errors(name: str, count: int) -> None:
+    with pytest.raises(InputError, match="largest"):
+        load_estimator(name)(Evidence(counts=(count,)))
+
+
 def test_compiled_and_numpy_beliefs_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     if contour._kernel is None:
         pytest.skip("the compiled kernel is not built on this machine")

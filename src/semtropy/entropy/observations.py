@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from .contour import exact_room
-from .inputs import clean_floors
+from .inputs import check_counts, clean_floors
 from .shannon import entropy_term
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ class Observations:
             )
         found = np.array([len(own) for own in logprobs], dtype=float)
         floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
-        return cls(floors, found, logprobs, np.array(no_logprob, dtype=float))
+        unknown = np.array(no_logprob, dtype=float)
+        check_counts(unknown, 0, "no_logprob")
+        return cls(floors, found, logprobs, unknown)
 
     def with_draw(self, meaning: int) -> Observations:
         """The observations with one more draw of `meaning` whose log-probability is unknown."""

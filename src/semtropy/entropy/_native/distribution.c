@@ -21,6 +21,14 @@
 static inline double within(double x, double low, double high) { return x > low ? (x < high ? x : high) : low; }
 static inline double clip(double x) { return within(x, 0, 1); }
 
+/* The Hermite cubic on a cell: values f0, f1 and slopes d0, d1 (per cell) at its ends, 0 <= s <= 1. See hermite.py. */
+typedef struct { double value, slope; } cubic;
+
+static inline cubic hermite(double s, double f0, double f1, double d0, double d1) {
+    double a = 2 * (f0 - f1) + d0 + d1, b = 3 * (f1 - f0) - 2 * d0 - d1;
+    return (cubic){f0 + s * (d0 + s * (b + s * a)), d0 + s * (2 * b + 3 * s * a)};
+}
+
 VECTORISED static double stretched_sum(const double *value, const double *slope, int cells, double low, double width,
                             const double *fixed, const double *scale, const double *weight, Py_ssize_t n, double point) {
     double sum = 0;
@@ -30,9 +38,7 @@ VECTORISED static double stretched_sum(const double *value, const double *slope,
         double at = sqrt(sqrt(1 - sqrt(1 - way))) * cells;
         int cell = (int)at;
         cell = cell < cells ? cell : cells - 1;
-        double s = at - cell, f0 = value[cell], f1 = value[cell + 1], d0 = slope[cell], d1 = slope[cell + 1];
-        double a = 2 * (f0 - f1) + d0 + d1, b = 3 * (f1 - f0) - 2 * d0 - d1;
-        sum += weight[i] * (f0 + s * (d0 + s * (b + s * a)));
+        sum += weight[i] * hermite(at - cell, value[cell], value[cell + 1], slope[cell], slope[cell + 1]).value;
     }
     return sum;
 }
@@ -144,9 +150,8 @@ static double curve(const split *s, double at) {
         int middle = (low + high) / 2;
         if (s->x[middle] <= at) low = middle; else high = middle;
     }
-    double w = s->x[low + 1] - s->x[low], t = (at - s->x[low]) / w, f0 = s->y[low], f1 = s->y[low + 1];
-    double d0 = s->slope[low] * w, d1 = s->slope[low + 1] * w;
-    return beyond + f0 + t * (d0 + t * (3 * (f1 - f0) - 2 * d0 - d1 + t * (2 * (f0 - f1) + d0 + d1)));
+    double w = s->x[low + 1] - s->x[low];
+    return beyond + hermite((at - s->x[low]) / w, s->y[low], s->y[low + 1], s->slope[low] * w, s->slope[low + 1] * w).value;
 }
 
 VECTORISED static void log_density(const split *s, double rest, const double *z, int n, double *out) {
@@ -253,10 +258,10 @@ static void resample(double *x, double *f, double *d, int n, double otherwise, d
         logits[k] = FIRST_LOGIT + STEP * k;
         double at = within(logits[k], x[0], x[kept - 1]);
         while (i < kept - 2 && x[i + 1] <= at) i++;
-        double w = x[i + 1] - x[i], t = (at - x[i]) / w, d0 = d[i] * w, d1 = d[i + 1] * w;
-        double a = 2 * (f[i] - f[i + 1]) + d0 + d1, b = 3 * (f[i + 1] - f[i]) - 2 * d0 - d1;
-        slope[k] = (d0 + t * (2 * b + 3 * t * a)) / w;
-        z[k] = f[i] + t * (d0 + t * (b + t * a)) + (logits[k] - at) * slope[k];
+        double w = x[i + 1] - x[i];
+        cubic here = hermite((at - x[i]) / w, f[i], f[i + 1], d[i] * w, d[i + 1] * w);
+        slope[k] = here.slope / w;
+        z[k] = here.value + (logits[k] - at) * slope[k];
     }
     limit(logits, z, slope, ROW);
 }
@@ -330,19 +335,16 @@ static PyObject *split_rows(PyObject *self, PyObject *args) {
     return finish(b, SPLIT, stopped);
 }
 
-typedef struct { double z, slope; } place;
-
-static inline place in_row(const double *z, const double *slope, int cell, double s) {
-    double z0 = z[cell], z1 = z[cell + 1], d0 = slope[cell] * STEP, d1 = slope[cell + 1] * STEP;
-    double a = 2 * (z0 - z1) + d0 + d1, b = 3 * (z1 - z0) - 2 * d0 - d1;
-    return (place){z0 + s * (d0 + s * (b + s * a)), (d0 + s * (2 * b + 3 * s * a)) / STEP};
+static inline cubic in_row(const double *z, const double *slope, int cell, double s) {
+    cubic here = hermite(s, z[cell], z[cell + 1], slope[cell] * STEP, slope[cell + 1] * STEP);
+    return (cubic){here.value, here.slope / STEP};
 }
 
-static place look_up(const double *rows, int n, const double *z, const double *slope, double logit, double rest) {
+static cubic look_up(const double *rows, int n, const double *z, const double *slope, double logit, double rest) {
     double at = within((logit - FIRST_LOGIT) / STEP, 0, ROW - 1);
     int cell = (int)at;
     if (cell > ROW - 2) cell = ROW - 2;
-    place found = in_row(z, slope, cell, at - cell);
+    cubic found = in_row(z, slope, cell, at - cell);
     if (n > 1) {
         int low = 0, high = n - 1;
         while (high - low > 1) {
@@ -350,11 +352,11 @@ static place look_up(const double *rows, int n, const double *z, const double *s
             if (rows[middle] <= rest) low = middle; else high = middle;
         }
         double upper = within((rest - rows[low]) / (rows[low + 1] - rows[low]), 0, 1);
-        place a = in_row(z + ROW * low, slope + ROW * low, cell, at - cell);
-        place b = in_row(z + ROW * (low + 1), slope + ROW * (low + 1), cell, at - cell);
-        found = (place){a.z + upper * (b.z - a.z), a.slope + upper * (b.slope - a.slope)};
+        cubic a = in_row(z + ROW * low, slope + ROW * low, cell, at - cell);
+        cubic b = in_row(z + ROW * (low + 1), slope + ROW * (low + 1), cell, at - cell);
+        found = (cubic){a.value + upper * (b.value - a.value), a.slope + upper * (b.slope - a.slope)};
     }
-    found.z += (logit - within(logit, FIRST_LOGIT, -FIRST_LOGIT)) * found.slope;
+    found.value += (logit - within(logit, FIRST_LOGIT, -FIRST_LOGIT)) * found.slope;
     return found;
 }
 
@@ -405,8 +407,8 @@ static PyObject *take(PyObject *self, PyObject *args) {
         int n = draws - at < BATCH ? (int)(draws - at) : BATCH;
         for (int i = 0; i < n; i++) {
             double v = u[at + i];
-            place found = look_up(b[ROWS].buf, (int)rows, b[ROW_Z].buf, b[ROW_SLOPE].buf, log(v / (1 - v)), rest[at + i]);
-            z[i] = found.z;
+            cubic found = look_up(b[ROWS].buf, (int)rows, b[ROW_Z].buf, b[ROW_SLOPE].buf, log(v / (1 - v)), rest[at + i]);
+            z[i] = found.value;
             slope[i] = found.slope;
         }
         take_batch(f, u + at, z, slope, n, rest + at, entropy + at, weight + at, taken + at);

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ConvergenceError, InputError
-from ..inputs import check_alpha, clean_floors, vector, whole_counts
+from ..inputs import LARGEST_SIZE, check_alpha, clean_floors, vector, whole_counts
 from .component import PosteriorComponent
 from .mixture import Mixture
 
@@ -91,16 +91,25 @@ def _check_length(array: Floats, floors: Floats, name: str) -> None:
         )
 
 
+def _whole_size(size: object, seen: int) -> int:
+    if (
+        isinstance(size, int | float | np.integer | np.floating)
+        and seen <= size <= LARGEST_SIZE
+        and size == int(size)
+    ):
+        return int(size)
+    raise InputError(
+        f"size is {size!r}: it must be a whole number from {seen}, the meanings seen, to {LARGEST_SIZE:g}"
+    )
+
+
 def _refine(
     p: Floats, q: Floats, floors: Floats, size: int, points: ArrayLike, alpha: float, tolerance: float
 ) -> Floats:
-    if size != int(size) or size < floors.size:
-        raise InputError(
-            f"size is {size} but {floors.size} meanings were seen: K must be a whole number, at least that"
-        )
+    k = _whole_size(size, floors.size)
     if not 1e-7 <= tolerance < 1:
         raise InputError(f"tolerance is {tolerance}: it must be a number from 1e-7 to below 1")
-    component = PosteriorComponent(1.0, p, q, floors, (int(size) - floors.size) * alpha, alpha)
+    component = PosteriorComponent(1.0, p, q, floors, (k - floors.size) * alpha, alpha)
     at, draws = vector(points, "points"), DRAWS
     while True:
         mixture = Mixture((component,), draws, rough=False)
@@ -108,7 +117,7 @@ def _refine(
         if error <= tolerance or draws >= MOST_DRAWS:
             break
         draws *= 4 if error > 2 * tolerance else 2
-    if error > 100 * tolerance:
+    if not error <= 100 * tolerance:
         raise ConvergenceError(
             f"the distribution function converged to {error:.1e}; {tolerance:.1e} was asked for"
         )

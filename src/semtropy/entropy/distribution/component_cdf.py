@@ -123,6 +123,6 @@ def component_cdfs(
             factors, log(exact_room(c.floors)), c.alpha, masses, own_draws, rough=rough
         )
         for i, average in zip(members, found, strict=True):
-            sharp = average.sharper_than(SHARPEST)
-            cdfs[i] = MatchedBeta.of(components[i]) if sharp else AveragedDraws(average)
+            usable = np.isfinite(average.weight.sum()) and not average.sharper_than(SHARPEST)
+            cdfs[i] = AveragedDraws(average) if usable else MatchedBeta.of(components[i])
     return [cdfs[i] for i in range(len(components))]

@@ -15,19 +15,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betainc, digamma, xlog1py, xlogy
+from scipy.special import betainc, xlog1py, xlogy
 
-from ..dirichlet import dirichlet_variance
 from .entropy_table import EntropyTable, graded_points, scaled_average
 from .qmc import lattice
 from .share_density import beta_table
+from .unseen_moments import LARGE_MASS, block_moments, gamma_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["block_moments", "joined_table", "shared_table", "symmetric_table"]
+__all__ = ["joined_table", "shared_table", "symmetric_table"]
 
 ONE_BY_ONE = 8
 ROUGH, FINER = 256, 1024
@@ -45,6 +45,8 @@ def symmetric_table(meanings: int, alpha: float, points: int) -> EntropyTable:
     """
     if meanings == 2:
         return _two(alpha)
+    if meanings * alpha >= LARGE_MASS:
+        return gamma_table(alpha, meanings * alpha, _window(meanings, alpha))
     # A single meaning has no entropy within it: one dimension to integrate instead of two.
     first = 1 if meanings <= ONE_BY_ONE else meanings - (1 << ((meanings - 1).bit_length() - 1))
     at, share = lattice(1, 4 * points) if first == 1 else lattice(2, points)
@@ -73,17 +75,6 @@ def shared_table(meanings: int, alpha: float) -> EntropyTable:
     (mean, sd), (own_mean, own_sd) = (block_moments(alpha, n * alpha) for n in (shared, meanings))
     low, high = (own_mean + (end - mean) * own_sd / sd for end in (table.low, table.high))
     return EntropyTable(low, high, table.value, table.slope)
-
-
-def block_moments(alpha: float, mass: float) -> tuple[float, float]:
-    """Mean and standard deviation of the entropy within a block of unseen meanings.
-
-    mass / alpha meanings are Dirichlet(alpha); for a negative alpha, the block is a Pitman-Yor process of discount
-    -alpha and concentration `mass` (Archer, Park and Pillow, JMLR 2014). The mean is digamma(mass + 1) -
-    digamma(alpha + 1).
-    """
-    mean = float(digamma(mass + 1) - digamma(alpha + 1))
-    return mean, float(np.sqrt(dirichlet_variance(np.array([alpha]), np.array([mass]), mean)))
 
 
 def _window(meanings: int, alpha: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ discount:
 
 So each table is made from that of the next concentration by an integral over w alone. The recursion starts at a
 concentration where the distribution is a bell: there it is taken to be a reflected gamma distribution with the
-right first three moments, which have a closed form (`skewness`). That start is off by up to 0.005; each step down
+right first three moments (`unseen_moments`). That start is off by up to 0.005; each step down
 reduces the error, to 2e-5 at half the concentration.
 """
 
@@ -17,19 +17,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-from scipy.special import digamma, gammaincc, polygamma
-
-from .entropy_table import EntropyTable, graded_points
 from .qmc import lattice
-from .unseen_dirichlet import block_moments, joined_table
+from .unseen_dirichlet import joined_table
+from .unseen_moments import block_moments, gamma_table
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
+
+    from .entropy_table import EntropyTable
 
     Floats = NDArray[np.float64]
 
-__all__ = ["pitman_yor_table", "skewness"]
+__all__ = ["pitman_yor_table"]
 
 POINTS = 512
 BELL = 8.0  # from this concentration on, three moments determine the distribution well enough
@@ -46,8 +46,7 @@ def pitman_yor_table(concentration: float, discount: float) -> EntropyTable:
     mean, sd = block_moments(-discount, concentration)
     low, high = max(0.0, mean - BELOW * sd), mean + ABOVE * sd
     if concentration >= BELL:
-        points, skew = graded_points(low, high), skewness(concentration, discount)
-        return EntropyTable.through(low, high, _reflected_gamma((points - mean) / sd, skew))
+        return gamma_table(-discount, concentration, (low, high))
     above = [concentration]
     while above[-1] + discount < BELL:
         above.append(above[-1] + discount)
@@ -55,32 +54,3 @@ def pitman_yor_table(concentration: float, discount: float) -> EntropyTable:
         pitman_yor_table(c, discount)
     rest = pitman_yor_table(concentration + discount, discount)
     return joined_table(1 - discount, concentration + discount, rest, (low, high), *lattice(1, POINTS))
-
-
-def skewness(concentration: float, discount: float) -> float:
-    """The third central moment of the entropy over the third power of its standard deviation.
-
-    E[sum of p_i^a p_j^b p_k^c over different meanings] is a product of gamma functions for any a, b, c (Pitman's
-    exchangeable partition probabilities); its derivatives at a + b + c = 3 are the parts of E[h^3].
-
-    >>> round(skewness(10.0, 0.25), 4)
-    -0.4649
-    """
-    c, d, top = concentration, discount, concentration + 3
-    one, two, three = digamma(top), polygamma(1, top), polygamma(2, top)
-    norm = 1 / ((c + 1) * (c + 2))
-    first = {n: float(digamma(n - d) - one) for n in (1, 2, 3)}
-    second = {n: float(polygamma(1, n - d) - two) for n in (2, 3)}
-    alone = first[3] ** 3 + 3 * first[3] * second[3] + polygamma(2, 3 - d) - three
-    pair = first[2] ** 2 * first[1] - 2 * first[2] * two + second[2] * first[1] - three
-    triple = first[1] ** 3 - 3 * first[1] * two - three
-    cube = norm * ((2 - d) * (1 - d) * alone + 3 * (c + d) * (1 - d) * pair + (c + d) * (c + 2 * d) * triple)
-    mean, sd = block_moments(-d, c)
-    return float((-cube - 3 * mean * sd**2 - mean**3) / sd**3)
-
-
-def _reflected_gamma(z: Floats, skew: float) -> Floats:
-    """P(at most z standard deviations above the mean) for a reflected gamma distribution of that skewness (< 0)."""
-    shape = 4 / max(skew**2, 1e-6)
-    result: Floats = gammaincc(shape, np.maximum(shape - z * np.sqrt(shape), 0.0))
-    return result
