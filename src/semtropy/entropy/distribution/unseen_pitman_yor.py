@@ -40,6 +40,7 @@ BELOW, ABOVE = 12.0, 8.0  # standard deviations on either side of the mean
 def pitman_yor_table(concentration: float, discount: float) -> EntropyTable:
     """The distribution function of the entropy, for any concentration above 0 and a discount between 0 and 1.
 
+    >>> import numpy as np
     >>> pitman_yor_table(1.0, 0.25).cdf(np.array([0.5, 1.5, 3.0])).round(3)
     array([0.047, 0.471, 0.999])
     """
