@@ -34,9 +34,10 @@ LEAST_LOGPROB = -700.0
 class Observations:
     """What the two-level model needs of a question's samples and judged answer; every field has one entry per meaning.
 
-    `floors` is the summed probability of the distinct sequences found, a lower bound of the meaning's probability,
-    `found` their number and `logprobs` their log-probabilities in order of discovery. `no_logprob` is the number of
-    draws whose probability is unknown.
+    floors      summed probability of the distinct sequences found, a lower bound of the meaning's probability
+    found       number of distinct sequences found with a known probability
+    logprobs    their log-probabilities, in order of discovery
+    no_logprob  number of draws whose probability is unknown
     """
 
     floors: Floats
