@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 PROBE = Path(__file__).with_name("probe.jsonl")
 RELATED = Path(__file__).with_name("related.jsonl")
+GATE = Path(__file__).with_name("gate.jsonl")
 # How many pairs of a source may go into training: what is plentiful must not drown what is not.
 _MOST = {"wordnet": 40_000, "wordnet-names": 40_000, "general": 60_000, "places": 25_000, "choices": 20_000}
 _REPEATS = {"snli": 4, "sick": 2, "med": 2, "sampled-refusals": 2, "sampled": 2}
@@ -90,7 +91,9 @@ def without_probe(pairs: Iterable[Pair]) -> Iterator[Pair]:
 
     For names and short forms, wherever the two occur; for the rest, where they are the two answers.
     """
-    rows = [json.loads(line) for path in (PROBE, RELATED) for line in path.read_text("utf-8").splitlines()]
+    rows = [
+        json.loads(line) for path in (PROBE, RELATED, GATE) for line in path.read_text("utf-8").splitlines()
+    ]
     asked = {frozenset((trivia.plain(row["a"]), trivia.plain(row["b"]))) for row in rows}
     named = [
         (f" {trivia.plain(row['a'])} ", f" {trivia.plain(row['b'])} ")

@@ -90,7 +90,7 @@ def _decade(year: int, rng: random.Random) -> Iterator[Pair]:
 
 def _season(year: int, rng: random.Random) -> Iterator[Pair]:
     question = rng.choice(_QUESTIONS)
-    season, other = rng.sample(_SEASONS + _MONTHS, 2)
+    season, other = rng.sample([*_SEASONS, *_MONTHS], 2)
     specific = rng.choice(
         (
             f"in the {season} of {year}",
