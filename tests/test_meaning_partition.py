@@ -83,12 +83,51 @@ class TestCascade:
         assert len(judge.asked) == 3
 
     def test_tally_says_how_each_sample_was_placed(self) -> None:
-        [grouped] = cluster_many([GroupingTask(QUESTION, ["12", "12", "Twelve", "12.", "13"])], Exact())
+        [grouped] = cluster_many([GroupingTask(QUESTION, ["12", "12", "Twelve", "12.", "Paris"])], Exact())
         tally = grouped.tally
         assert tally == Tally(samples=5, identical=1, normalised=1, quantities=1, pairs=1, judgements=1)
 
     def test_silence_is_one_meaning_and_is_not_judged(self) -> None:
         assert cluster(QUESTION, ["", "Paris", " ", "..."], ScriptedJudge(never)) == [0, 1, 0, 0]
+
+
+class TestNumbersNeverMerge:
+    """Whatever the judge says, and also by way of a representative that fits both."""
+
+    ALWAYS = ScriptedJudge(lambda q, a, b: 1.0)
+
+    @pytest.mark.parametrize(
+        "texts",
+        [
+            ["5", "$5", "€5"],
+            ["a few", "5 km", "5 miles"],
+            ["some", "x = 2", "x = -2"],
+            ["cold", "-5", "5"],
+            ["pi", "3.1", "3.11"],
+            ["a long time", "5 million years", "about 500,000 years"],
+            ["in the afternoon", "3pm", "4pm"],
+        ],
+    )
+    def test_through_a_representative(self, texts: list[str]) -> None:
+        assert cluster("How much?", texts, self.ALWAYS) == [0, 0, 1]
+
+    def test_the_comparison_says_why(self) -> None:
+        [grouped] = cluster_many([GroupingTask("How much?", ["5", "$5", "€5"])], self.ALWAYS)
+        asked, refused = grouped.comparisons
+        assert (asked.first, asked.second, asked.probability, asked.joined) == ("5", "$5", 1.0, True)
+        assert (refused.first, refused.second, refused.probability, refused.joined) == (
+            "$5",
+            "€5",
+            None,
+            False,
+        )
+
+    def test_every_wording_of_a_meaning(self) -> None:
+        grouper = Grouper("Capital?")
+        for text in ("Paris", "paris.", "Paris", "PARIS"):
+            for _ in grouper.place(text):
+                pass
+        assert grouper.wordings == (("Paris", "paris.", "PARIS"),)
 
 
 class TestModes:
@@ -162,7 +201,7 @@ class TestKnownFailuresOfOtherTools:
             def entails(self, batch: list[tuple[str, str, str]]) -> np.ndarray:
                 return np.ones(0)
 
-        with pytest.raises(InputError, match="one a pair"):
+        with pytest.raises(InputError, match="one per pair"):
             cluster("?", ["a", "b"], Short())
 
 
@@ -220,7 +259,7 @@ class TestInput:
             cluster("?", "Paris", Exact())
 
     def test_tokens_must_match_texts(self) -> None:
-        with pytest.raises(InputError, match="one a text"):
+        with pytest.raises(InputError, match="one per text"):
             cluster("?", ["Paris"], Exact(), tokens=[])
 
     def test_a_thing_that_cannot_judge(self) -> None:

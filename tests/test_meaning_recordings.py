@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from semtropy.errors import InputError
 from semtropy.meaning import Exact, GroupingTask, Numeric, ScriptedJudge, cluster_many, load_judge
 from semtropy.meaning.recordings import cluster_recording
 from semtropy.recording import read_recording, write_recording
+from semtropy.recording.store import RecordingStore
 
 ROWS = [
     {
@@ -24,7 +26,7 @@ ROWS = [
     {
         "id": "2",
         "question": "6 + 6?",
-        "samples": [{"text": t} for t in ("12", "twelve", "13")],
+        "samples": [{"text": t} for t in ("12", "twelve", "quite a few")],
         "note": "kept",
     },
     {
@@ -91,6 +93,51 @@ class TestCluster:
         journal = tmp_path / ".out.jsonl.clustering"
         journal.write_text(journal.read_text()[:-4])
         assert cluster_recording(recording, out, ScriptedJudge(lambda q, a, b: 0.0)).resumed == 0
+
+    def test_a_folder_generated_anew_starts_over(self, tmp_path: Path) -> None:
+        """Killed, the folder written again with other texts, clustered again: no text has two meanings."""
+        folder, out = tmp_path / "run", tmp_path / "out.jsonl"
+
+        def generate(texts: tuple[str, ...]) -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            with RecordingStore(folder, identity={"seed": len(set(texts))}, header=HEADER) as store:
+                store.commit([{**row, "samples": [{"text": t} for t in texts]} for row in ROWS])
+
+        generate(("Paris", "Rome", "Oslo", "Paris"))
+        with pytest.raises(ZeroDivisionError):
+            cluster_recording(
+                folder / "part.jsonl",
+                out,
+                ScriptedJudge(lambda q, a, b: 0.0 if "Cap" in q else 1 / 0),
+                window=1,
+            )
+        generate(("Rome", "Rome", "Oslo", "Oslo"))
+        report = cluster_recording(folder, out, ScriptedJudge(lambda q, a, b: 0.0), every=True)
+        assert report.resumed == 0
+        assert [row.meanings for row in read_recording(out)] == [(0, 0, 1, 1)] * 3
+
+    @pytest.mark.parametrize(
+        ("damage", "line"),
+        [
+            (b"\xff\xfe not text\n", 3),
+            (b"{not json\n", 3),
+            (b'["2", "digest", [0, -1]]\n', 3),
+            (b'["2", [0, 1]]\n', 3),
+            (b"7\n", 3),
+        ],
+    )
+    def test_a_damaged_journal_is_one_line(
+        self, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: bytes, line: int
+    ) -> None:
+        out, journal = tmp_path / "out.jsonl", tmp_path / ".out.jsonl.clustering"
+        key = {"version": 2, "judge": "exact", "mode": "strict"}
+        journal.write_bytes((json.dumps(key) + '\n["1", "d", [0]]\n').encode() + damage)
+        assert main(["cluster", str(recording), str(out), "--judge", "exact"]) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert f".out.jsonl.clustering, line {line}: damaged journal" in error
+        assert "delete this file" in error
+        assert not out.exists()
 
     def test_not_onto_itself(self, recording: Path) -> None:
         with pytest.raises(InputError, match="the output is the input"):
@@ -164,4 +211,4 @@ class TestRealAnswers:
             theirs = np.array([sample["meaning"] for sample in row["samples"]])
             ours = np.array(grouped.meanings)
             agree.append(((theirs[:, None] == theirs) == (ours[:, None] == ours)).mean())
-        assert np.mean(agree) > 0.97
+        assert np.mean(agree) > 0.96  # its meanings keep "$90" and "90" apart

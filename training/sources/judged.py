@@ -10,14 +10,19 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import math
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from semtropy.meaning import normalise
+from semtropy.meaning.arithmetic import conflict, settled
 
 from ..pairs import held_out
+from .trivia import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 SAME = 2.0  # mean logit of both orders from which the teacher calls two answers the same
@@ -91,3 +96,36 @@ def check_split(path: Path) -> None:
 def digest_of(questions: Sequence[str]) -> tuple[int, str]:
     """How many questions there are, and a digest of which."""
     return len(questions), hashlib.sha256("\n".join(sorted(questions)).encode()).hexdigest()[:16]
+
+
+class SoftPair(NamedTuple):
+    """Two answers and the probability that they mean the same."""
+
+    question: str
+    a: str
+    b: str
+    same: float
+
+
+def soft_pairs(rows: Sequence[JudgedQuestion], slope: float) -> Iterator[SoftPair]:
+    """Every pair with the teacher's opinion, corrected where spelling, arithmetic or the references know better.
+
+    The teacher's probability is a logistic function of its mean logit, one half at `SAME`. Two answers that are names
+    of the reference are the same; one that is and one that shares no word with it are not.
+    """
+    for row in rows:
+        names = {plain(reference) for reference in row.references}
+        known = [plain(text) in names for text in row.texts]
+        for (i, j), logit in row.logits.items():
+            a, b = row.texts[i], row.texts[j]
+            same = 1 / (1 + math.exp(-slope * (logit - SAME)))
+            arithmetic = settled(a, b, row.question), settled(b, a, row.question)
+            if normalise(a) == normalise(b) or arithmetic == (True, True):
+                same = 1.0
+            elif conflict(a, b, row.question):
+                same = 0.0
+            elif known[i] and known[j]:
+                same = max(same, 0.95)
+            elif known[i] != known[j] and not set(plain(a).split()) & set(plain(b).split()):
+                same = min(same, 0.05) if logit < SAME else same
+            yield SoftPair(row.question, a, b, same)

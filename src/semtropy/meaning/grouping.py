@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .partition import Grouper, Tally, Triple
+from .partition import Comparison, Grouper, Tally, Triple
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -32,16 +32,19 @@ class GroupingTask:
         if isinstance(self.texts, str):
             raise InputError("texts is one string: give a list of answers")
         if self.tokens is not None and len(self.tokens) != len(self.texts):
-            raise InputError(f"tokens has {len(self.tokens)} entries for {len(self.texts)} texts: one a text")
+            raise InputError(
+                f"tokens has {len(self.tokens)} entries for {len(self.texts)} texts: one per text"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The meanings of one task, and how they were found."""
+    """The meanings of one task, how they were found, and every pair that was compared."""
 
     meanings: list[int]
     tally: Tally
     label: Any = None
+    comparisons: tuple[Comparison, ...] = ()
 
 
 def cluster(
@@ -95,7 +98,7 @@ def ask(judge: Judge, batch: Sequence[Triple], mode: str = "strict") -> Floats:
     call = getattr(judge, "relations", judge.entails) if mode == "relaxed" else judge.entails
     answers = np.asarray(call(batch), dtype=float)
     if answers.shape[:1] != (len(batch),):
-        raise InputError(f"the judge gave {answers.shape} values for {len(batch)} pairs: one a pair")
+        raise InputError(f"the judge gave {answers.shape} values for {len(batch)} pairs: one per pair")
     return answers
 
 
@@ -136,4 +139,4 @@ def _group(task: GroupingTask, mode: str) -> Generator[list[Triple], Floats, Gro
     meanings = []
     for text, sequence in zip(task.texts, tokens, strict=True):
         meanings.append((yield from grouper.place(text, sequence)))
-    return Grouped(meanings, grouper.tally, task.label)
+    return Grouped(meanings, grouper.tally, task.label, grouper.comparisons)

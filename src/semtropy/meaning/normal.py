@@ -1,7 +1,7 @@
 """The same words written differently: a form of a text that spelling habits do not change.
 
-Only what cannot change a meaning is dropped: case, width of characters, space, quotation marks around the
-whole, closing full stops and a leading article. Signs that carry meaning ("C++", "-5", "50%", "?") stay.
+Only what cannot change a meaning is dropped: case, width of characters, the script of digits, space, quotation marks
+around the whole, closing full stops and a leading article. Signs that carry meaning ("C++", "-5", "50%", "?") stay.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["normalise"]
+__all__ = ["normalise", "plain_signs", "western_digits"]
 
 _PLAIN = str.maketrans(
     {
@@ -24,12 +24,17 @@ _PLAIN = str.maketrans(
         "−": "-",
         "‐": "-",
         "‑": "-",
+        "–": "-",
+        "「": '"',
+        "」": '"',
+        "『": '"',
+        "』": '"',
     }
 )
 _POWER = re.compile("[⁰¹²³⁴-⁹]+")  # 10² is not 102
 _ARTICLE = re.compile(r"^(?:the|an|a) (?=\S)")
 _WRAPPING = (('"', '"'), ("'", "'"), ("(", ")"), ("[", "]"), ("`", "`"), ("*", "*"))
-_CLOSING = ".!。！,;: "
+_CLOSING = ".!。！,;:।،؛ "
 
 
 def normalise(text: str) -> str:
@@ -42,14 +47,34 @@ def normalise(text: str) -> str:
     >>> normalise("C++") == normalise("C"), normalise("-5") == normalise("5"), normalise("A")
     (False, False, 'a')
     """
-    plain = unicodedata.normalize("NFKC", _POWER.sub(r"^\g<0>", text)).translate(_PLAIN).casefold()
-    plain = " ".join(plain.split())
+    plain = plain_signs(text)
     before = None
     while before != plain:
         before = plain
         plain = _unwrap(plain.rstrip(_CLOSING).lstrip(", "))
         plain = _ARTICLE.sub("", plain)
     return plain
+
+
+def plain_signs(text: str) -> str:
+    """Case, width, digits, quotation marks, hyphens, powers and space in one form; every word and sign is kept.
+
+    >>> plain_signs("x²  −  Ｙ")
+    'x^2 - y'
+    """
+    plain = western_digits(unicodedata.normalize("NFKC", _POWER.sub(r"^\g<0>", text)))
+    return " ".join(plain.translate(_PLAIN).casefold().split())
+
+
+def western_digits(text: str) -> str:
+    """The text with the decimal digits of any script as 0 to 9.
+
+    >>> western_digits("١٩١٢"), western_digits("१२"), western_digits("Paris 12")
+    ('1912', '12', 'Paris 12')
+    """
+    if text.isascii():
+        return text
+    return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
 
 
 def _unwrap(text: str) -> str:

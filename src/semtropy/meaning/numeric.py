@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .arithmetic import settled
 from .normal import normalise
-from .quantity import settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +28,9 @@ class Numeric:
     name = "numeric"
 
     def entails(self, batch: Sequence[Triple]) -> Floats:
-        return np.array([_entails(a, b) for _, a, b in batch])
+        return np.array([_entails(*triple) for triple in batch])
 
 
-def _entails(a: str, b: str) -> float:
-    known = settled(a, b)
+def _entails(question: str, a: str, b: str) -> float:
+    known = settled(a, b, question)
     return float(normalise(a) == normalise(b) if known is None else known)

@@ -1,9 +1,9 @@
 """Meanings of one question's answers, one answer at a time, without I/O.
 
 A new answer passes a cascade and stops at the first step that knows it: the same tokens or string, the same
-normalised string, the same number or date, and only then the judge, against one representative a meaning (its
-first answer), the most frequent meaning first. An answer equivalent to two meanings joins one of them; no answer
-is ever moved.
+normalised string, the same number or date, and only then the judge, against the first answer of each meaning, the
+most frequent meaning first. The judge is not asked about a meaning that has an answer whose numbers conflict with the
+new one. An answer equivalent to two meanings joins one of them; no answer is ever moved.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import numpy as np
 
 from ..errors import InputError
 from ..nouns import Partition
+from .arithmetic import conflict
 from .normal import normalise
 from .quantity import Quantity, quantity
 
 if TYPE_CHECKING:
     from ..nouns import Floats, Token
 
-__all__ = ["MODES", "Grouper", "Placing", "Tally", "Triple"]
+__all__ = ["MODES", "Comparison", "Grouper", "Placing", "Tally", "Triple"]
 
 Triple = tuple[str, str, str]
 Placing = Generator[list[Triple], "Floats", int]
@@ -31,6 +32,30 @@ MODES = {
     "relaxed": "one entails the other and neither contradicts the other (the Nature paper's looser variant)",
     "either": "one entails the other",
 }
+
+
+_MEMBERS = 50  # different answers of a meaning that a new one's numbers are compared with
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One pair of answers that was compared, and what came of it.
+
+    `there` is the probability that `first` entails `second`, `back` the other direction; None where it was not asked
+    for. Both are None where the numbers of the two conflict, so that no judge was asked.
+    """
+
+    first: str
+    second: str
+    there: float | None
+    back: float | None
+    joined: bool
+
+    @property
+    def probability(self) -> float | None:
+        """The lower of the probabilities that were asked for."""
+        known = [value for value in (self.there, self.back) if value is not None]
+        return min(known, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +108,8 @@ class Grouper:
         self._meanings: list[int] = []
         self._counts: list[int] = []
         self._representatives: list[str] = []
+        self._members: list[list[str]] = []
+        self._comparisons: list[Comparison] = []
         self._known: dict[object, int] = {}
         self._silence: int | None = None  # the meaning of answers that say nothing
 
@@ -96,6 +123,16 @@ class Grouper:
         """The first answer of each meaning."""
         return tuple(self._representatives)
 
+    @property
+    def wordings(self) -> tuple[tuple[str, ...], ...]:
+        """The different answers of each meaning, in order of appearance."""
+        return tuple(tuple(texts) for texts in self._members)
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every pair that the judge or arithmetic compared, in order: why the groups are what they are."""
+        return tuple(self._comparisons)
+
     def place(self, text: str, tokens: Sequence[Token] | None = None) -> Placing:
         """Find the meaning of the next answer, asking for judgements only where nothing cheaper knows."""
         normal = normalise(text)
@@ -106,6 +143,7 @@ class Grouper:
         if meaning == len(self._counts):
             self._counts.append(0)
             self._representatives.append(text)
+            self._members.append([])
             if not normal:
                 self._silence = meaning
         self._remember(meaning, text, tokens, normal, amount)
@@ -133,7 +171,10 @@ class Grouper:
         for meaning in sorted(range(len(self._counts)), key=lambda m: (-self._counts[m], m)):
             if meaning == self._silence:
                 continue
-            if (yield from self._same(self._representatives[meaning], text)):
+            rival = self._conflicting(meaning, text)
+            if rival is not None:
+                self._comparisons.append(Comparison(rival, text, None, None, joined=False))
+            elif (yield from self._same(self._representatives[meaning], text)):
                 return meaning
         return len(self._counts)
 
@@ -146,12 +187,25 @@ class Grouper:
         there, back = (self.question, other, text), (self.question, text, other)
         self.tally += Tally(pairs=1)
         if self.mode == "relaxed":
-            return _relaxed((yield from self._ask(there, back)), self.threshold)
+            judged = yield from self._ask(there, back)
+            joined = _relaxed(judged, self.threshold)
+            self._comparisons.append(
+                Comparison(other, text, float(judged[0, 0]), float(judged[1, 0]), joined)
+            )
+            return joined
         enough = self.mode == "either"
-        first = bool((yield from self._ask(there))[0] >= self.threshold)
-        if first is enough:
-            return first
-        return bool((yield from self._ask(back))[0] >= self.threshold)
+        first = float((yield from self._ask(there))[0])
+        joined, second = first >= self.threshold, None
+        if joined is not enough:
+            second = float((yield from self._ask(back))[0])
+            joined = second >= self.threshold
+        self._comparisons.append(Comparison(other, text, first, second, joined))
+        return joined
+
+    def _conflicting(self, meaning: int, text: str) -> str | None:
+        """An answer of the meaning whose numbers rule the new one out, so that it cannot join by way of another."""
+        members = self._members[meaning][:_MEMBERS]
+        return next((member for member in members if conflict(member, text, self.question)), None)
 
     def _ask(self, *triples: Triple) -> Generator[list[Triple], Floats, Floats]:
         """The judge's values, checked: one a triple, or a row of three relations in mode 'relaxed'."""
@@ -159,7 +213,7 @@ class Grouper:
         self.tally += Tally(judgements=len(triples))
         if judged.shape[:1] != (len(triples),) or judged.shape[1:] not in ((), (3,)):
             raise InputError(
-                f"the judge gave an array {judged.shape} for {len(triples)} triples: one value a triple"
+                f"the judge gave an array of shape {judged.shape} for {len(triples)} triples: one value per triple"
             )
         if not np.all(np.isfinite(judged)):
             raise InputError("the judge gave a value that is not a number: a judge returns probabilities")
@@ -171,6 +225,8 @@ class Grouper:
         self._meanings.append(meaning)
         self._counts[meaning] += 1
         self.tally += Tally(samples=1)
+        if ("text", text) not in self._known:
+            self._members[meaning].append(text)
         known = self._known.setdefault
         if tokens:
             known(("tokens", tuple(tokens)), meaning)

@@ -47,6 +47,10 @@ def number(text: str) -> Fraction | None:
     """
     text = text.strip()
     if any(c.isdigit() for c in text):
+        signed = re.fullmatch(r"(?:minus|negative) (?=[0-9.])(.*)", text)
+        if signed:
+            value = number(signed[1])
+            return None if value is None else -value
         head, _, scale = text.rpartition(" ")
         if scale in SCALES and (SCALES[scale] >= 1000 or head.isdigit()):
             value = _figures(head)

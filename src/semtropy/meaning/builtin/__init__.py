@@ -1,4 +1,4 @@
-"""The judge that ships: a small cross-encoder, int8, on the CPU, with arithmetic for what arithmetic settles.
+"""The judge that ships: a small cross-encoder, int8, on the CPU, with arithmetic for numbers.
 
 How it was made and what it can do is in the model card (docs/judge-card.md); `training/` makes it again.
 """
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import InputError
+from ..arithmetic import settled
 from ..normal import normalise
 from ..onnx import OnnxEncoder
-from ..quantity import settled
+from ..scripts import readable, warn_unreadable, without_gloss
 from ..shorten import pieces, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ...nouns import Floats
     from ..partition import Triple
@@ -27,9 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["FOLDER", "Builtin"]
 
 FOLDER = Path(__file__).parent
-_SAME, _UNRELATED, _OPPOSED = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-_REVISION = 2  # of what is settled without the network; part of the name, so that no cache mixes two
-_LIMIT = 512
+_SAME: Row = (1.0, 0.0, 0.0)
+_UNRELATED: Row = (0.0, 1.0, 0.0)
+_OPPOSED: Row = (0.0, 0.0, 1.0)
+_THRESHOLD = 0.5
+Row = tuple[float, float, float]
+_REVISION = 3  # of what is settled without the network; part of the name, so that no cache mixes two
+_LIMIT = 512  # tokens of the network
+_LONGEST = (
+    8000  # characters: longer answers are the same only where their words are, or one would take minutes
+)
 _SPECIAL = 4
 _MEMORABLE = 2000  # characters: longer texts are read anew, so that memory stays small
 
@@ -59,26 +67,50 @@ class Builtin:
         self._shortened = lru_cache(128)(self._shorten)
 
     def entails(self, batch: Sequence[Triple]) -> Floats:
-        """The probability of entailment, a value a triple."""
+        """The probability of entailment, one value per triple."""
         return np.asarray(self.relations(batch)[:, 0])
 
     def relations(self, batch: Sequence[Triple]) -> Floats:
-        """Probabilities of entailment, neutral and contradiction, a row a triple."""
-        known = [self._known(a, b) for _, a, b in batch]
-        todo = zip(batch, known, strict=True)
-        grids = [self._pairs(*triple) if row is None else [] for triple, row in todo]
-        flat = [pair for grid in grids for row in grid for pair in row]
-        judged = iter(self._calibrated(self._encoder.logits(flat)) if flat else ())
-        rows = []
-        for row, grid in zip(known, grids, strict=True):
-            if row is None:
-                # Every piece of b must follow from some piece of a: the weakest of the best.
-                best = [max((next(judged) for _ in line), key=lambda p: p[0]) for line in grid]
-                row = min(best, key=lambda p: p[0])
-            rows.append(row)
-        return np.array(rows, dtype=float).reshape(-1, 3)
+        """Probabilities of entailment, neutral and contradiction, one row per triple."""
+        rows: list[Row | None] = []
+        for question, a, b in batch:
+            known = self._known(question, a, b)
+            rows.append(None if known is None else known[0])
+        grids = {n: self._pairs(*batch[n]) for n, row in enumerate(rows) if row is None}
+        whole = [n for n, grid in grids.items() if len(grid) == len(grid[0]) == 1]
+        judged = self._judged([grids[n][0][0] for n in whole])
+        for n, row in zip(whole, judged, strict=True):
+            rows[n] = row
+        return np.array(
+            [self._in_pieces(grids[n]) if row is None else row for n, row in enumerate(rows)], dtype=float
+        ).reshape(-1, 3)
+
+    def explain(self, triple: Triple) -> str:
+        """What decides a triple: "spelling", "arithmetic", "script", "length" or "network"."""
+        known = self._known(*triple)
+        return "network" if known is None else known[1]
+
+    def warnings(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """What a reader of a verdict on these answers should know of the grouping."""
+        warning = warn_unreadable(texts)
+        return () if warning is None else (warning,)
+
+    def _judged(self, pairs: Sequence[tuple[str, str]]) -> list[Row]:
+        rows = self._calibrated(self._encoder.logits(pairs)) if pairs else ()
+        return [(float(row[0]), float(row[1]), float(row[2])) for row in rows]
+
+    def _in_pieces(self, grid: list[list[tuple[str, str]]]) -> Row:
+        """Every piece of b must follow from some piece of a: the weakest of the best, until one fails."""
+        weakest = _SAME
+        for line in grid:
+            best = max(self._judged(line), key=lambda p: p[0])
+            weakest = min(weakest, best, key=lambda p: p[0])
+            if weakest[0] < _THRESHOLD:
+                break
+        return weakest
 
     def _pairs(self, question: str, a: str, b: str) -> list[list[tuple[str, str]]]:
+        a, b = without_gloss(a), without_gloss(b)
         offsets = self._encoder.offsets
         lengths = self._read(a).length + self._read(b).length
         room = _LIMIT - _SPECIAL
@@ -100,22 +132,27 @@ class Builtin:
         others = np.exp(logits[:, 1:] - rest[:, None]) * (1 - entailment)[:, None]
         return np.column_stack([entailment, others])
 
-    def _known(self, a: str, b: str) -> tuple[float, float, float] | None:
-        """What needs no network: the same words (accents aside, which it cannot see), and arithmetic.
+    def _known(self, question: str, a: str, b: str) -> tuple[Row, str] | None:
+        """What needs no network, and why: the same words, arithmetic, or texts that it cannot read.
 
-        Texts that differ only in what its vocabulary lacks (some scripts, signs) look the same to it and are not.
+        The network sees neither accents nor most scripts, so texts that differ only in what its vocabulary lacks look
+        the same to it and are not.
         """
+        if max(len(a), len(b)) > _LONGEST:
+            return (_SAME, "spelling") if normalise(a) == normalise(b) else (_UNRELATED, "length")
         first, second = self._read(a), self._read(b)
         if first.normal == second.normal:
-            return _SAME
+            return _SAME, "spelling"
         if not first.normal or not second.normal:
-            return _UNRELATED
-        arithmetic = settled(a, b)
+            return _UNRELATED, "spelling"
+        arithmetic = settled(a, b, question)
         if arithmetic is not None:
-            return _SAME if arithmetic else _OPPOSED
+            return (_SAME if arithmetic else _OPPOSED), "arithmetic"
+        if not (readable(a) and readable(b)):
+            return _UNRELATED, "script"
         if first.tokens != second.tokens:
             return None
-        return _UNRELATED if self._encoder.unknown in first.tokens else _SAME
+        return (_UNRELATED if self._encoder.unknown in first.tokens else _SAME), "spelling"
 
     def _read(self, text: str) -> _Reading:
         """What the pairs of a text need of it, remembered: an answer is compared with many meanings."""
