@@ -51,7 +51,7 @@ class TestCluster:
         assert (done.returncode, done.stderr) == (0, "")
         made = read_recording(tmp_path / "out.jsonl.gz")
         assert [row.meanings for row in made] == [(0, 0, 1, 2, 1)] * 3
-        assert made.header["meanings_by"]["judge"].startswith("builtin-1-")
+        assert made.header["meanings_by"]["judge"].startswith("builtin-2-")
         report = figures(done.stdout)
         assert done.stdout.splitlines()[0] == str(tmp_path / "out.jsonl.gz")
         assert report["questions"] == "3 (0 done before, 0 had meanings)"
@@ -92,7 +92,7 @@ class TestCluster:
             assert kept == f"{asked if hits == 'all' else 0} from the cache"
 
     def test_a_mode_by_name(self, tmp_path: Path) -> None:
-        source = recorded(tmp_path / "in.jsonl", 1, ("a poodle", "a dog"))
+        source = recorded(tmp_path / "in.jsonl", 1, ("Berlin, a big city", "a big city"))
         for mode, groups in (("either", 1), ("strict", 2)):
             assert run("cluster", source, tmp_path / "out.jsonl", "--mode", mode, "--all").returncode == 0
             made = read_recording(tmp_path / "out.jsonl")

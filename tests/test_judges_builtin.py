@@ -100,8 +100,9 @@ class TestAnswers:
         groups = [len(set(cluster(row["question"], [row["a"], row["b"]], judge))) for row in rows]
         yes = np.array([bool(row["entails"]) for row in rows])
         assert len(rows) >= 150
-        assert (np.array(groups)[~yes] == 2).mean() >= 0.92  # the model card names those it merges
-        assert (np.array(groups)[yes] == 1).mean() >= 0.95
+        # The threshold is set where sampled answers are: it keeps names apart rather than merging two that are close.
+        assert (np.array(groups)[~yes] == 2).mean() >= 0.99
+        assert (np.array(groups)[yes] == 1).mean() >= 0.88
 
     def test_any_script(self, judge: Builtin) -> None:
         texts = ["東京", "Токио", "طوكيو", "🗼", "\u200b", "\ud800", "a\x00b"]
@@ -110,6 +111,30 @@ class TestAnswers:
 
     def test_what_the_vocabulary_lacks_is_not_all_one(self, judge: Builtin) -> None:
         assert cluster("Which sign?", ["🗼", "🗿", "🗼"], judge) == [0, 1, 0]
+
+    @pytest.mark.parametrize(
+        "texts",
+        [
+            ["Москва", "Киев", "Минск"],
+            ["北京", "上海", "南京"],
+            ["Αθήνα", "Θεσσαλονίκη"],
+            ["서울", "부산"],
+            ["القاهرة", "الجيزة"],
+            ["नई दिल्ली", "मुंबई"],
+        ],
+    )
+    def test_a_script_it_cannot_read_is_grouped_by_spelling(self, judge: Builtin, texts: list[str]) -> None:
+        assert cluster("?", [*texts, texts[0] + "."], judge) == [*range(len(texts)), 0]
+        [warning] = judge.warnings(texts)
+        assert "--judge llm:MODEL" in warning
+        assert judge.explain(("?", texts[0], texts[1])) == "script"
+        assert load_judge().warnings(texts) == (warning,)  # type: ignore[attr-defined]
+
+    def test_it_says_what_decides(self, judge: Builtin) -> None:
+        assert judge.explain(("?", "12", "13")) == "arithmetic"
+        assert judge.explain(("?", "Paris", "paris.")) == "spelling"
+        assert judge.explain(("?", "Paris", "Rome")) == "network"
+        assert judge.warnings(["Paris", "Rome", "Brontë"]) == ()
 
     def test_accents_are_spelling(self, judge: Builtin) -> None:
         assert cluster("Who wrote it?", ["Charlotte Brontë", "Charlotte Bronte"], judge) == [0, 0]
@@ -149,6 +174,31 @@ class TestLength:
             seen = " ".join(dict.fromkeys(pair[place] for row in grid for pair in row))
             assert seen.replace(" ", "") == text.replace(" ", "")
 
+    def test_a_megabyte_costs_no_judgement(self, judge: Builtin) -> None:
+        """Answers that long are the same only where their words are: the network is not asked."""
+        long = "It was a long and rainy day in the old town by the river. " * 17_500
+        assert len(long) > 1_000_000
+
+        class Refuses:
+            def logits(self, pairs: object) -> object:
+                raise AssertionError("the network was asked")
+
+        quick = Builtin()
+        quick._encoder = Refuses()  # type: ignore[assignment]
+        assert cluster("Who won?", [long, long + "Brazil.", long.upper()], quick) == [0, 1, 0]
+        assert judge.explain(("Who won?", long, "Brazil")) == "length"
+
+    def test_pieces_stop_at_the_first_that_does_not_follow(self, judge: Builtin) -> None:
+        filler = "It was a long and rainy day in the old town by the river. " * 60
+        asked = []
+        encoder = judge._encoder.logits
+        judge._encoder.logits = lambda pairs: (asked.append(len(pairs)), encoder(pairs))[1]  # type: ignore[method-assign]
+        try:
+            judge.entails([("Who won?", "Brazil", "Nobody won. " * 40 + filler)])
+        finally:
+            judge._encoder.logits = encoder  # type: ignore[method-assign]
+        assert asked == [1]
+
     def test_long_questions_lose_their_middle(self, judge: Builtin) -> None:
         [[(first, second)]] = judge._pairs("begin " + "middle " * 5000 + "end?", "Paris", "Rome")
         assert first.startswith("begin middle")
@@ -173,4 +223,4 @@ class TestLength:
 
 def test_the_default_is_the_one_that_ships() -> None:
     assert load_judge().name == Builtin().name
-    assert load_judge().name.startswith("builtin-1-")
+    assert load_judge().name.startswith("builtin-2-")

@@ -65,11 +65,15 @@ class TestCascade:
         assert [(a, b) for _, a, b in judge.asked[1:]] == [("Paris", "Oslo"), ("Rome", "Oslo")]
 
     def test_the_second_direction_only_where_the_first_entails(self) -> None:
-        judge = ScriptedJudge({("Paris", "It is Paris"): 1.0, ("It is Paris", "Paris"): 1.0}, default=0.0)
-        assert cluster(QUESTION, ["Rome", "Paris", "It is Paris"], judge) == [0, 1, 1]
+        judge = ScriptedJudge({("Paris", "Paris, France"): 1.0, ("Paris, France", "Paris"): 1.0}, default=0.0)
+        assert cluster(QUESTION, ["Rome", "Paris", "Paris, France"], judge) == [0, 1, 1]
         asked = [(a, b) for _, a, b in judge.asked]
         assert asked[0] == ("Rome", "Paris")
-        assert asked[1:] == [("Rome", "It is Paris"), ("Paris", "It is Paris"), ("It is Paris", "Paris")]
+        assert asked[1:] == [
+            ("Rome", "Paris, France"),
+            ("Paris", "Paris, France"),
+            ("Paris, France", "Paris"),
+        ]
 
     def test_relaxed_asks_both_directions_in_one_batch(self) -> None:
         placing = Grouper(QUESTION, mode="relaxed")

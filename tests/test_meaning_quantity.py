@@ -97,6 +97,7 @@ def test_what_arithmetic_settles(a: str, b: str, entailed: bool | None) -> None:
         ("20", "68 °F", "What is it in degrees Celsius?"),
         ("12 %", "12", "What percentage of them passed?"),
         ("5", "5 km", "How far is it?"),
+        ("5", "5 seasons", "How many seasons are there?"),
         ("-5", "-5 °C", "How cold is it?"),
     ],
 )

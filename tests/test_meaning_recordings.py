@@ -26,7 +26,7 @@ ROWS = [
     {
         "id": "2",
         "question": "6 + 6?",
-        "samples": [{"text": t} for t in ("12", "twelve", "quite a few")],
+        "samples": [{"text": t} for t in ("12", "twelve", "bananas")],
         "note": "kept",
     },
     {
@@ -106,7 +106,7 @@ class TestCluster:
         generate(("Paris", "Rome", "Oslo", "Paris"))
         with pytest.raises(ZeroDivisionError):
             cluster_recording(
-                folder / "part.jsonl",
+                folder,
                 out,
                 ScriptedJudge(lambda q, a, b: 0.0 if "Cap" in q else 1 / 0),
                 window=1,

@@ -53,7 +53,7 @@ def settings(folder: Path, scale: float, shift: float) -> None:
     """Write judge.json: the name (with a digest of the weights, for caches) and the calibration."""
     digest = hashlib.sha256((folder / "judge.onnx").read_bytes()).hexdigest()[:8]
     made = {
-        "name": f"builtin-1-{digest}",
+        "name": f"builtin-2-{digest}",
         "question_tokens": SHIPPED_QUESTION_TOKENS,
         "calibration": {"scale": round(scale, 4), "shift": round(shift, 4)},
     }

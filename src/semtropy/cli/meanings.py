@@ -1,9 +1,10 @@
-"""`semtropy meanings FILE`: show the groups of each question, so that a person can check them."""
+"""`semtropy meanings FILE`: show the groups of each question, or the pairs of answers that were closest calls."""
 
 from __future__ import annotations
 
 import shutil
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from ..meaning import Comparison
+    from ..nouns import Judge
     from ..recording import Row
 
 __all__ = ["register"]
@@ -24,7 +27,9 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "meanings",
         help="show the groups of a recording's samples",
-        description="Show which samples of a question count as one meaning, the most frequent first.",
+        description="Show which samples of a question count as one meaning, the most frequent first. With --pairs,"
+        " judge the samples anew and list the pairs of answers whose probability was closest to the threshold, over"
+        " all questions shown.",
     )
     add = parser.add_argument
     add("recording", metavar="FILE", help="a recording (.jsonl, .jsonl.gz, .parquet) or the folder of a run")
@@ -38,26 +43,42 @@ def register(commands: Any) -> None:
         help="number of wordings to show per meaning (default: 5)",
     )
     add("--judge", metavar="J", help="regroup with this judge; nothing is written")
+    add(
+        "--pairs",
+        type=int,
+        nargs="?",
+        const=20,
+        metavar="N",
+        help="list the N closest decisions (default: 20)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the groups of the questions asked for."""
+    """Print the groups, or the closest decisions, of the questions asked for."""
+    from ..meaning import load_judge
+
+    rows = list(_chosen(arguments))
+    width = shutil.get_terminal_size().columns
+    if arguments.pairs is not None:
+        print(*draw_pairs(rows, load_judge(arguments.judge), arguments.pairs, width), sep="\n")
+        return 0
+    for row in rows:
+        print(*draw(row, _meanings(row, arguments.judge), arguments.wordings, width), sep="\n", end="\n\n")
+    return 0
+
+
+def _chosen(arguments: argparse.Namespace) -> Iterator[Row]:
     from ..recording import open_recording
 
     wanted = set(arguments.id or ())
+    rows = (row for row in open_recording(arguments.recording).rows if not wanted or row.id in wanted)
     shown = 0
-    for row in open_recording(arguments.recording).rows:
-        if wanted and row.id not in wanted:
-            continue
-        if shown == (len(wanted) or arguments.limit):
-            break
+    for row in islice(rows, len(wanted) or arguments.limit):
         shown += 1
-        width = shutil.get_terminal_size().columns
-        print(*draw(row, _meanings(row, arguments.judge), arguments.wordings, width), sep="\n", end="\n\n")
+        yield row
     if shown < len(wanted):
         raise InputError(f"{arguments.recording}: only {shown} of the {len(wanted)} ids asked for are in it")
-    return 0
 
 
 def _meanings(row: Row, judge: str | None) -> Sequence[int]:
@@ -93,6 +114,47 @@ def draw(row: Row, meanings: Sequence[int], most: int, width: int = 100) -> Iter
             yield _fit(" " * len(lead) + text + (f"  ×{count}" if count > 1 else ""), width)
         if len(ranked) > most:
             yield " " * len(lead) + f"… and {len(ranked) - most} more wordings"
+
+
+def draw_pairs(rows: Sequence[Row], judge: Judge, most: int, width: int = 100) -> Iterator[str]:
+    """One line per decision, the closest first: the probability, what decided, and the two answers.
+
+    >>> from semtropy.meaning import ScriptedJudge
+    >>> from semtropy.recording import Row
+    >>> row = Row({"id": "7", "question": "Capital?", "samples": [{"text": t} for t in ("Paris", "Lutetia", "Rome")]})
+    >>> judge = ScriptedJudge({("Paris", "Lutetia"): 0.4}, default=0.1)
+    >>> print(*draw_pairs([row], judge, 2), sep="\\n")
+    probability  result  by        id  answers
+           0.40  apart   judge     7   Paris | Lutetia
+           0.10  apart   judge     7   Paris | Rome
+    """
+    from ..meaning import GroupingTask, cluster_many
+
+    tasks = [
+        GroupingTask(r.question, [s.text for s in r.samples], [s.tokens for s in r.samples], label=r)
+        for r in rows
+    ]
+    found = [
+        (comparison, grouped.label)
+        for grouped in cluster_many(tasks, judge)
+        for comparison in grouped.comparisons
+        if comparison.probability is not None
+    ]
+    found.sort(key=lambda pair: (abs((pair[0].probability or 0.0) - 0.5), pair[0].joined))
+    names = max([len(row.id) for _, row in found[:most]] + [2])
+    yield f"probability  result  by        {'id':<{names}}  answers"
+    for comparison, row in found[:most]:
+        result = "same" if comparison.joined else "apart"
+        answers = " | ".join(" ".join(text.split()) for text in (comparison.first, comparison.second))
+        decided = _decided(judge, comparison, row.question)
+        line = f"{comparison.probability:>11.2f}  {result:<6}  {decided:<8}  {row.id:<{names}}  {answers}"
+        yield _fit(line, width)
+
+
+def _decided(judge: Judge, comparison: Comparison, question: str) -> str:
+    """What decided a comparison; "judge" for judges that do not say."""
+    explain = getattr(judge, "explain", None)
+    return explain((question, comparison.first, comparison.second)) if explain else "judge"
 
 
 def _fit(line: str, width: int) -> str:

@@ -17,6 +17,7 @@ from .units import UNITS
 __all__ = ["conflict", "settled"]
 
 _LONGEST = 2000  # characters
+_BASES = {base for base, _ in UNITS.values()} | {"kelvin", "time", "time of twelve"}
 _DAYS = Fraction("30.436875")  # days in a mean Gregorian month
 
 
@@ -79,8 +80,7 @@ def _other_unit(a: Quantity, b: Quantity) -> bool | None:
     if {a.unit, b.unit} == {"month", "second"}:
         months, seconds = (a, b) if a.unit == "month" else (b, a)
         return None if abs(months.value * _DAYS * 86400 / seconds.value - 1) < Fraction(1, 40) else False
-    bases = {base for base, _ in UNITS.values()} | {"kelvin", "time", "time of twelve"}
-    if a.unit in bases and b.unit in bases:
+    if a.unit in _BASES and b.unit in _BASES:
         return False
     return None if a.written == b.written else False
 
@@ -88,14 +88,10 @@ def _other_unit(a: Quantity, b: Quantity) -> bool | None:
 def _bare(a: Quantity, b: Quantity, question: str) -> bool | None:
     """A bare number and one with a unit: the same if written alike, or converted to a unit the question names."""
     bare, said = (a, b) if a.unit == "" else (b, a)
-    if bare.value == said.written:
-        known = (
-            said.name in UNITS
-            or said.unit in ("kelvin", "degree")
-            or said.unit in {u for u, _ in UNITS.values()}
-        )
-        return True if known else None
     asked = set(question.casefold().replace("?", " ").split())
+    if bare.value == said.written:
+        known = said.unit in _BASES or said.unit == "degree" or said.name in asked
+        return True if known else None
     for name, (base, factor) in UNITS.items():
         if base == said.unit and name in asked and len(name) > 2:
             value = said.value / factor

@@ -150,7 +150,7 @@ class _Parser:
         if not token[0].isdigit():
             raise ValueError(f"{token!r} is no value")
         whole, _, decimals = token.partition(".")
-        return int(whole + decimals) * pow(10 ** len(decimals), -1, _PRIME) % _PRIME
+        return int(whole + decimals) * int(pow(10 ** len(decimals), -1, _PRIME)) % _PRIME
 
     def _opaque(self, *parts: object) -> int:
         """A value for a variable, or for a function whose rules are not known here."""

@@ -1,7 +1,8 @@
 """The same words written differently: a form of a text that spelling habits do not change.
 
 Only what cannot change a meaning is dropped: case, width of characters, the script of digits, space, quotation marks
-around the whole, closing full stops and a leading article. Signs that carry meaning ("C++", "-5", "50%", "?") stay.
+around the whole, closing full stops, a leading article and a frame without content ("It is ...", "The answer is ...").
+Signs that carry meaning ("C++", "-5", "50%", "?") stay.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ _PLAIN = str.maketrans(
     }
 )
 _POWER = re.compile("[⁰¹²³⁴-⁹]+")  # 10² is not 102
+_FRAME = re.compile(
+    r"^(?:(?:it|that)(?:'s| is| was| would be)|(?:the |my |final )?(?:correct )?answer(?: is:?| was:?|:)) (?=\S)"
+)
+_CLEFT = re.compile(r"^it (?:is|was) (?!not\b)(\S.{0,80}?) (?:who|that) (?=\S)")
 _ARTICLE = re.compile(r"^(?:the|an|a) (?=\S)")
 _WRAPPING = (('"', '"'), ("'", "'"), ("(", ")"), ("[", "]"), ("`", "`"), ("*", "*"))
 _CLOSING = ".!。！,;:।،؛ "
@@ -44,6 +49,10 @@ def normalise(text: str) -> str:
     'eiffel tower'
     >>> normalise('"Paris"') == normalise("paris!")
     True
+    >>> normalise("It's Paris."), normalise("The answer is: Paris"), normalise("It is not Paris.")
+    ('paris', 'paris', 'not paris')
+    >>> normalise("It was Bell who invented it.")
+    'bell invented it'
     >>> normalise("C++") == normalise("C"), normalise("-5") == normalise("5"), normalise("A")
     (False, False, 'a')
     """
@@ -52,7 +61,7 @@ def normalise(text: str) -> str:
     while before != plain:
         before = plain
         plain = _unwrap(plain.rstrip(_CLOSING).lstrip(", "))
-        plain = _ARTICLE.sub("", plain)
+        plain = _ARTICLE.sub("", _FRAME.sub("", _CLEFT.sub(r"\1 ", plain)))
     return plain
 
 

@@ -96,8 +96,8 @@ class Grouper:
     Traceback (most recent call last):
     ...
     StopIteration: 0
-    >>> next(grouper.place("It is Paris."))
-    [('What is the capital of France?', 'Paris', 'It is Paris.')]
+    >>> next(grouper.place("Paris, France"))
+    [('What is the capital of France?', 'Paris', 'Paris, France')]
     """
 
     def __init__(self, question: str, *, mode: str = "strict", threshold: float = 0.5) -> None:

@@ -174,8 +174,9 @@ def _amount(text: str) -> Quantity | None:
         value, unit = _spelled_amount(text)
     if value is None or unit in SCALES or number(unit) is not None or unit in _NO_UNIT:
         return None
-    if unit in UNITS:
-        return _in_unit(value, unit)
+    for name in (unit, unit.split(" ")[0]):  # "5 km long"
+        if name in UNITS:
+            return _in_unit(value, name)
     if not re.fullmatch(r"[^\W\d]+(?: [^\W\d]+)?", unit) or len(unit) < 3:
         return None
     return Quantity(unit.removesuffix("s"), value, written=value, name=unit)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import InputError
+from ..aliases import same_name
 from ..arithmetic import settled
 from ..normal import normalise
 from ..onnx import OnnxEncoder
@@ -141,7 +142,7 @@ class Builtin:
         if max(len(a), len(b)) > _LONGEST:
             return (_SAME, "spelling") if normalise(a) == normalise(b) else (_UNRELATED, "length")
         first, second = self._read(a), self._read(b)
-        if first.normal == second.normal:
+        if first.normal == second.normal or same_name(a, b):
             return _SAME, "spelling"
         if not first.normal or not second.normal:
             return _UNRELATED, "spelling"
