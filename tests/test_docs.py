@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-UNDESCRIBED = 40
+UNDESCRIBED = 2
 WITHOUT_EXAMPLE = 4
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
 PYTHON = [

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from ..meaning import Comparison
+    from ..meaning.partition import PairComparison
     from ..nouns import Judge
     from ..recording import Row
 
@@ -151,7 +151,7 @@ def draw_pairs(rows: Sequence[Row], judge: Judge, most: int, width: int = 100) -
         yield _fit(line, width)
 
 
-def _decided(judge: Judge, comparison: Comparison, question: str) -> str:
+def _decided(judge: Judge, comparison: PairComparison, question: str) -> str:
     """What decided a comparison; "judge" for judges that do not say."""
     explain = getattr(judge, "explain", None)
     return explain((question, comparison.first, comparison.second)) if explain else "judge"

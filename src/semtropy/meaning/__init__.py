@@ -5,17 +5,15 @@ from .exact import Exact, Normalised
 from .grouping import Grouped, GroupingTask, cluster, cluster_many
 from .normal import normalise
 from .numeric import Numeric
-from .partition import MODES, Comparison, Grouper, Tally
+from .partition import MODES, Grouper, Tally
 from .quantity import Quantity, quantity
 from .registry import NAMES, load_judge
 from .scripted import ScriptedJudge
-from .scripts import judge_warnings
 
 __all__ = [
     "MODES",
     "NAMES",
     "Cached",
-    "Comparison",
     "Exact",
     "Grouped",
     "Grouper",
@@ -27,7 +25,6 @@ __all__ = [
     "Tally",
     "cluster",
     "cluster_many",
-    "judge_warnings",
     "load_judge",
     "normalise",
     "quantity",

@@ -22,7 +22,12 @@ __all__ = ["Cached"]
 
 
 class Cached:
-    """Another judge with a memory of `capacity` judgements, and a file of `rows` if `path` is given.
+    """Another judge with a cache of its judgements, in memory and optionally in a file.
+
+    judge     the judge that is asked where the cache has no answer
+    path      an SQLite file that keeps judgements between runs and processes; None for memory only
+    capacity  the number of judgements kept in memory
+    rows      the number of judgements kept in the file; the oldest are dropped first
 
     `asked` counts the judgements handed in, `judged` those that reached the judge; the rest were hits.
     Judgements of different judges never mix in one file: the judge's `name` is part of the key.

@@ -78,12 +78,12 @@ def _evaluate(text: str) -> tuple[int, ...] | None:
         tokens.append(match[0].strip())
         place = match.end()
     try:
-        return tuple(_Parser(tokens, point).parse() for point in (1, 2, 3))
+        return tuple(_FormulaParser(tokens, point).parse() for point in (1, 2, 3))
     except (ValueError, IndexError, RecursionError):
         return None
 
 
-class _Parser:
+class _FormulaParser:
     """Recursive descent over sums, products (also implicit: 2ab), powers and square roots."""
 
     def __init__(self, tokens: list[str], point: int) -> None:

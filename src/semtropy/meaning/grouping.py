@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .partition import Comparison, Grouper, Tally, Triple
+from .partition import Grouper, PairComparison, Tally, Triple
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -21,7 +21,13 @@ __all__ = ["Grouped", "GroupingTask", "ask", "cluster", "cluster_many"]
 
 @dataclass(frozen=True, slots=True)
 class GroupingTask:
-    """One question's answers to be grouped; `label` is handed back with the result."""
+    """One question's answers to be grouped.
+
+    question  what was asked
+    texts     the answers, in the order in which they were sampled
+    tokens    the tokens of each answer, where known: equal tokens are one meaning without a judgement
+    label     anything; it is handed back with the result
+    """
 
     question: str
     texts: Sequence[str]
@@ -39,12 +45,18 @@ class GroupingTask:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The meanings of one task, how they were found, and every pair that was compared."""
+    """The groups of one task.
+
+    meanings     the meaning of each answer, numbered in order of first appearance
+    tally        how the meanings were found, and what it cost
+    label        the label of the task
+    comparisons  every pair of answers that the judge or arithmetic compared, in order
+    """
 
     meanings: list[int]
     tally: Tally
     label: Any = None
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[PairComparison, ...] = ()
 
 
 def cluster(
@@ -57,6 +69,12 @@ def cluster(
 ) -> list[int]:
     """The meaning of each answer, numbered in order of first appearance.
 
+    question  what was asked; the judge reads it with the answers
+    texts     the answers, in the order in which they were sampled
+    judge     a name (`NAMES`) or a judge; None is the built-in one
+    tokens    the tokens of each answer, where known
+    mode      when two answers are one meaning: strict, relaxed or either (`MODES`)
+
     >>> cluster("What is 6 + 6?", ["12", "Twelve.", "13", "12.0"], "exact")
     [0, 0, 1, 0]
     """
@@ -67,7 +85,12 @@ def cluster(
 def cluster_many(
     tasks: Iterable[GroupingTask], judge: Judge | str | None = None, *, mode: str = "strict", window: int = 64
 ) -> Iterator[Grouped]:
-    """Group the answers of many questions, `window` of them at a time, in the order of the tasks.
+    """Group the answers of many questions, in the order of the tasks.
+
+    tasks   the questions with their answers
+    judge   a name (`NAMES`) or a judge; None is the built-in one
+    mode    when two answers are one meaning: strict, relaxed or either (`MODES`)
+    window  the number of questions under way at a time
 
     What one question waits for is judged together with what the others wait for, so that the judge sees full
     batches though each question asks for one pair at a time. The result does not depend on `window`.

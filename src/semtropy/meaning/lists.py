@@ -12,7 +12,7 @@ __all__ = ["compare_lists"]
 _BREAK = re.compile(r"\s*(?:,\s*and\s|,|;|\sand\s|\s&\s)\s*")
 _COMPANY = re.compile(r" (?:&|and) co(?:mpany)?\b")
 _LONGEST = 300
-_WORDS = 4  # of an item: more is a clause, and clauses have commas of their own
+_WORDS = 4  # of an item: more is a clause, and clauses contain commas
 
 
 def compare_lists(a: str, b: str) -> bool | None:

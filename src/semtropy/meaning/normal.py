@@ -45,6 +45,8 @@ _CLOSING = ".!。！,;:।،؛ "
 def normalise(text: str) -> str:
     """One form for all spellings of the same words; "" where nothing was said.
 
+    text  an answer, as it was sampled
+
     >>> normalise("  The  Eiffel Tower. ")
     'eiffel tower'
     >>> normalise('"Paris"') == normalise("paris!")

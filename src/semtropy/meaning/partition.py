@@ -23,7 +23,7 @@ from .quantity import Quantity, quantity
 if TYPE_CHECKING:
     from ..nouns import Floats, Token
 
-__all__ = ["MODES", "Comparison", "Grouper", "Placing", "Tally", "Triple"]
+__all__ = ["MODES", "Grouper", "PairComparison", "Placing", "Tally", "Triple"]
 
 Triple = tuple[str, str, str]
 Placing = Generator[list[Triple], "Floats", int]
@@ -38,7 +38,7 @@ _MEMBERS = 50  # different answers of a meaning that a new one's numbers are com
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairComparison:
     """One pair of answers that was compared, and what came of it.
 
     `there` is the probability that `first` entails `second`, `back` the other direction; None where it was not asked
@@ -60,7 +60,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How samples found their meaning, how many pairs the judge saw, and in how many directions in all.
+    """How samples found their meaning, and what the judge was asked.
+
+    samples     answers grouped
+    identical   answers with the text or tokens of an earlier one
+    normalised  answers with the words of an earlier one
+    quantities  answers with the number, date or time of an earlier one
+    pairs       pairs of answers the judge compared
+    judgements  directions of those pairs it judged
 
     >>> (Tally(samples=2, identical=1) + Tally(samples=1, pairs=3)).samples
     3
@@ -87,6 +94,10 @@ class Tally:
 class Grouper:
     """Groups the answers to one question by meaning as they come.
 
+    question   what was asked
+    mode       when two answers are one meaning: strict, relaxed or either (`MODES`)
+    threshold  the probability of entailment from which a direction counts
+
     `place` is a generator: it yields lists of (question, a, b) to be judged, takes the judge's array for each
     list by `send`, and returns the meaning's number. Drivers differ only in who asks the judge and how.
 
@@ -109,7 +120,7 @@ class Grouper:
         self._counts: list[int] = []
         self._representatives: list[str] = []
         self._members: list[list[str]] = []
-        self._comparisons: list[Comparison] = []
+        self._comparisons: list[PairComparison] = []
         self._known: dict[object, int] = {}
         self._silence: int | None = None  # the meaning of answers that say nothing
 
@@ -129,7 +140,7 @@ class Grouper:
         return tuple(tuple(texts) for texts in self._members)
 
     @property
-    def comparisons(self) -> tuple[Comparison, ...]:
+    def comparisons(self) -> tuple[PairComparison, ...]:
         """Every pair that the judge or arithmetic compared, in order: why the groups are what they are."""
         return tuple(self._comparisons)
 
@@ -173,7 +184,7 @@ class Grouper:
                 continue
             rival = self._conflicting(meaning, text)
             if rival is not None:
-                self._comparisons.append(Comparison(rival, text, None, None, joined=False))
+                self._comparisons.append(PairComparison(rival, text, None, None, joined=False))
             elif (yield from self._same(self._representatives[meaning], text)):
                 return meaning
         return len(self._counts)
@@ -190,7 +201,7 @@ class Grouper:
             judged = yield from self._ask(there, back)
             joined = _relaxed(judged, self.threshold)
             self._comparisons.append(
-                Comparison(other, text, float(judged[0, 0]), float(judged[1, 0]), joined)
+                PairComparison(other, text, float(judged[0, 0]), float(judged[1, 0]), joined)
             )
             return joined
         enough = self.mode == "either"
@@ -199,7 +210,7 @@ class Grouper:
         if joined is not enough:
             second = float((yield from self._ask(back))[0])
             joined = second >= self.threshold
-        self._comparisons.append(Comparison(other, text, first, second, joined))
+        self._comparisons.append(PairComparison(other, text, first, second, joined))
         return joined
 
     def _conflicting(self, meaning: int, text: str) -> str | None:

@@ -47,10 +47,14 @@ _PART = re.compile(r"(?P<part>half|(?:a |one )?quarter of|three quarters of) (?:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A value in the base unit of its kind; a date is its year, month and day with 0 where not said.
+    """A value in the base unit of its kind.
 
-    `variable` is the name in "x = 2". `written` is the value in the unit it was written in, and `name` that unit;
-    neither counts in comparisons.
+    unit      the base unit; "" for a bare number, "date" for a date, the thing counted for any other noun
+    value     the value in the base unit
+    date      year, month and day, each 0 where not given; None for anything but a date
+    variable  the name in "x = 2", else ""
+    written   the value in the unit it was written in; not compared
+    name      the unit it was written in; not compared
 
     >>> quantity("5 km") == quantity("5,000 metres"), quantity("5 km") == quantity("5 miles")
     (True, False)
@@ -66,6 +70,8 @@ class Quantity:
 
 def quantity(text: str) -> Quantity | None:
     """What the whole text amounts to, or None when it is more or other than a number, a date or a time.
+
+    text  an answer, as it was sampled
 
     >>> quantity("twelve") == quantity("12.0") == quantity(" 12. ")
     True

@@ -24,8 +24,8 @@ _SPELLING: dict[str, Callable[[], Judge]] = {"exact": Exact, "normalised": Norma
 def load_judge(name: str | None = None, *, cache: str | Path | None = None) -> Judge:
     """The judge of that name; None is the default one, which ships with the package.
 
-    Judges that cost time remember what they judged; `cache` names an SQLite file that keeps it between runs
-    and processes.
+    name   one of `NAMES`; None for the built-in judge
+    cache  an SQLite file that keeps judgements between runs and processes; they are always kept in memory
 
     >>> load_judge("numeric").entails([("What is 6 + 6?", "12", "twelve")]).tolist()
     [1.0]

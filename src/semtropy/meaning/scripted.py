@@ -1,4 +1,4 @@
-"""A judge that says what it was told to: for tests, and for what-if runs on meanings known beforehand."""
+"""A judge with given answers: for tests, and for runs on meanings known beforehand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ __all__ = ["ScriptedJudge"]
 
 
 class ScriptedJudge:
-    """Answers from a table of pairs (a, b), or from a function of (question, a, b); keeps what it was asked.
+    """A judge with given answers, for tests; `asked` lists what it was asked.
+
+    script   a table of pairs (a, b), or a function of (question, a, b), with probabilities
+    default  the probability of a pair that is not in the table
 
     An answer entails itself. A pair missing from the table gets `default`; without one it is an error, so
     that a test cannot pass by accident.

@@ -83,6 +83,6 @@ Choose a judge that reads it: --judge llm:MODEL.
 
 
 def judge_warnings(judge: object, texts: Iterable[str]) -> tuple[str, ...]:
-    """What a judge has to say of its own grouping of these answers; empty for judges without `warnings(texts)`."""
+    """Warnings of a judge about how it groups these answers; empty for judges without `warnings(texts)`."""
     warnings = getattr(judge, "warnings", None)
     return () if warnings is None else tuple(warnings(texts))
