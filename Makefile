@@ -7,7 +7,7 @@ TORCH ?= torch
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
 INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/_native/*.c src/semtropy/entropy/_native/*.h)
 
-.PHONY: help demo test extras check bench docs picture clean
+.PHONY: help demo test extras check bench fuzz docs picture clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ check: $(VENV)/.dev  ## style, types, docs in step with the code
 
 bench: $(VENV)/.dev  ## accuracy, speed and efficiency, as ratios within one run
 	$(BIN)/python -m benchmarks
+
+fuzz: $(VENV)/.dev  ## random, extreme and invalid inputs, the kernels under sanitizers (gcc)
+	$(BIN)/python -m tools.fuzz
 
 docs: $(VENV)/.dev  ## rebuild the generated parts of docs/, figures included
 	$(BIN)/python -m tools.docs --figures

@@ -1,17 +1,16 @@
 """An independent reference: entropy moments by real integrals in mpmath, 40 digits, no contour and no shared code.
 
-With one seen meaning (any number unseen), or two and none unseen, the belief has one free variable: the room y that the
-first seen meaning takes. What is left is closed form, from the general second moment of Appendix A.1.
+With one seen meaning and any number unseen, or two and none unseen, the posterior has one free variable: the part y of
+the room that the first seen meaning takes. The rest is closed form, from the general second moment of Appendix A.1.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import mpmath as mp
 
-__all__ = ["endless_seen", "one_seen", "two_seen"]
+__all__ = ["one_of_a_few", "one_seen", "pitman_yor_seen", "two_seen"]
 
 mp.mp.dps = 40
 
@@ -32,6 +31,7 @@ def _gauss_legendre(n: int) -> list[tuple[Any, Any]]:
 
 
 RULE = _gauss_legendre(24)
+GRADED = (0, 0.5, 1, 2, 4, 8, 16, 32, 48, 64, 96, 128)  # how far from a bend panels are cut
 
 
 def symmetric(alpha: Any, u: int) -> tuple[Any, Any]:
@@ -45,6 +45,20 @@ def symmetric(alpha: Any, u: int) -> tuple[Any, Any]:
     return mean, u * (u - 1) * alpha**2 / norm * across + u * alpha * (alpha + 1) / norm * within
 
 
+def dirichlet(alphas: list[Any]) -> tuple[Any, Any]:
+    """Mean and variance of the entropy under any Dirichlet, by the paper's formula."""
+    total = mp.fsum(alphas)
+    top, trigamma = mp.digamma(total + 2), mp.psi(1, total + 2)
+    mean = mp.digamma(total + 1) - mp.fsum(a * mp.digamma(a + 1) for a in alphas) / total
+    second = mp.mpf(0)
+    for i, a in enumerate(alphas):
+        within = (mp.digamma(a + 2) - top) ** 2 + mp.psi(1, a + 2) - trigamma
+        second += a * (a + 1) * within
+        for b in alphas[:i]:
+            second += 2 * a * b * ((mp.digamma(a + 1) - top) * (mp.digamma(b + 1) - top) - trigamma)
+    return mean, second / (total * (total + 1)) - mean**2
+
+
 def one_seen(p: Any, q: Any, floor: Any, alpha: Any, u: int) -> tuple[Any, Any, Any]:
     """Mean, variance and log of the integral: density (floor + y)^p y^(q-1), and `u` >= 1 unseen meanings."""
     alpha = mp.mpf(float(alpha))
@@ -52,7 +66,14 @@ def one_seen(p: Any, q: Any, floor: Any, alpha: Any, u: int) -> tuple[Any, Any, 
     return _one_and_a_block(p, q, floor, u * alpha, mean, second - mean**2)
 
 
-def endless_seen(p: Any, q: Any, floor: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
+def one_of_a_few(p: Any, q: Any, floor: Any, others: list[Any]) -> tuple[Any, Any, Any]:
+    """The same beside meanings without a floor, whose Dirichlet parameters are `others`."""
+    alphas = [mp.mpf(float(other)) for other in others]
+    mean, variance, log_z = _one_and_a_block(p, q, floor, mp.fsum(alphas), *dirichlet(alphas))
+    return mean, variance, log_z + mp.fsum(mp.loggamma(a) for a in alphas)
+
+
+def pitman_yor_seen(p: Any, q: Any, floor: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
     """The same where the unseen are a Pitman-Yor process of concentration c and discount d.
 
     Its moments as Archer, Park and Pillow have them ("Bayesian entropy estimation for countable discrete
@@ -89,38 +110,23 @@ def _integrate(
 ) -> tuple[Any, Any, Any]:
     """Over y in (0, room), w = room - y: (l1 + y)^p1 y^(q1-1) (l2 + w)^p2 w^(q2-1).
 
-    Each half is taken in v, y = e^v (or w = e^v): algebraic ends become exponential ones, tiny floors and narrow peaks
-    are resolved by cutting at them, and the range is long enough for 30 digits.
+    Taken in the logit z = log(y / w): algebraic ends become exponential ones. Panels are laid outwards from the mode,
+    each as long as the slope of the logarithm allows, and cut where a floor bends the density; they end where it has
+    fallen by a factor e^75.
     """
 
-    def log_density(y: Any, w: Any) -> Any:
-        return p1 * mp.log(l1 + y) + (q1 - 1) * mp.log(y) + p2 * mp.log(l2 + w) + (q2 - 1) * mp.log(w)
+    def log_density(z: Any) -> Any:
+        y, w = _shares(z, room)
+        return p1 * mp.log(l1 + y) + q1 * mp.log(y) + p2 * mp.log(l2 + w) + q2 * mp.log(w) - mp.log(room)
 
-    half = room / 2
-    pieces: list[tuple[Any, Any, bool]] = []
-    for left, q, floor, own, other_floor in ((True, q1, l1, p1, l2), (False, q2, l2, p2, l1)):
-        del other_floor
-        lowest = mp.log(min(half, floor)) - 75 / q if floor > 0 else mp.log(half) - 75 / (own + q)
-        ends = {lowest, mp.log(half)}
-        if floor > 0:
-            ends |= {mp.log(floor) + d for d in (-4, 0, 4) if mp.log(floor) + d < mp.log(half)}
-        ends |= {mp.log(half) - d for d in (0.02, 0.1, 0.5, 2, 6, 20)}
-        ends |= set(_peak(log_density, left, room, half))
-        inside = sorted(end for end in ends if end <= mp.log(half))
-        pieces += [(a, b, left) for a, b in itertools.pairwise(inside)]
+    bends = [mp.mpf(0)] + [mp.log(l1 / room)] * (l1 > 0) + [-mp.log(l2 / room)] * (l2 > 0)
+    mode = _mode(log_density, bends)
     terms = []
-    for a, b, left in pieces:
-        p, q = (p1, q1) if left else (p2, q2)
-        rate = min(
-            max(q, abs(p + q)), 4
-        )  # below the floor the integrand grows like e^(q v), above it e^((p + q) v)
-        cuts = int((b - a) * rate / 8) + 1
-        for i in range(cuts):
-            low, high = a + (b - a) * i / cuts, a + (b - a) * (i + 1) / cuts
-            for node, weight in RULE:
-                v = (low + high) / 2 + (high - low) / 2 * node
-                y, w = _point(v, left, room)
-                terms.append((log_density(y, w) + v, (high - low) / 2 * weight, *entropy(l1 + y, w)))
+    for low, high in _panels(log_density, mode, bends):
+        for node, weight in RULE:
+            z = (low + high) / 2 + (high - low) / 2 * node
+            y, w = _shares(z, room)
+            terms.append((log_density(z), (high - low) / 2 * weight, *entropy(l1 + y, w)))
     scale = max(term[0] for term in terms)
     weights = [mp.exp(log - scale) * weight for log, weight, _, _ in terms]
     z = mp.fsum(weights)
@@ -129,15 +135,48 @@ def _integrate(
     return mean, mp.fsum(second) / z, mp.log(z) + scale
 
 
-def _point(v: Any, left: bool, room: Any) -> tuple[Any, Any]:
-    size = mp.exp(v)
-    return (size, room - size) if left else (room - size, size)
+def _shares(z: Any, room: Any) -> tuple[Any, Any]:
+    """y and w = room - y at a logit z, both with all their digits."""
+    small = mp.exp(-abs(z))
+    large = 1 / (1 + small)
+    return (room * large, room * small * large) if z > 0 else (room * small * large, room * large)
 
 
-def _peak(log_density: Any, left: bool, room: Any, half: Any) -> list[Any]:
-    """Cuts around the largest value of the integrand on a coarse walk, so that quadrature sees a narrow peak."""
-    walk = [mp.log(half) - mp.mpf(i) / 8 for i in range(1, 400)]
-    values = [log_density(*_point(v, left, room)) + v for v in walk]
-    best = max(range(len(walk)), key=values.__getitem__)
-    centre = walk[best]
-    return [centre + d for d in (-2, -0.5, -0.12, -0.03, 0.03, 0.12, 0.5, 2) if centre + d < mp.log(half)]
+def _slope(log_density: Any, z: Any) -> Any:
+    h = mp.mpf(10) ** -12
+    return (log_density(z + h) - log_density(z - h)) / (2 * h)
+
+
+def _mode(log_density: Any, bends: list[Any]) -> Any:
+    """The highest of a walk over a wide range, made exact by bisection on the slope."""
+    walk = sorted(
+        {bend + d for bend in bends for d in range(-60, 61, 3)} | {mp.mpf(d) for d in range(-900, 901, 30)}
+    )
+    best = max(range(1, len(walk) - 1), key=lambda i: log_density(walk[i]))
+    low, high = walk[best - 1], walk[best + 1]
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _slope(log_density, middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+def _panels(log_density: Any, mode: Any, bends: list[Any]) -> list[tuple[Any, Any]]:
+    top, h = log_density(mode), mp.mpf(10) ** -9
+    curvature = -(log_density(mode + h) - 2 * top + log_density(mode - h)) / h**2
+    first = 1 / mp.sqrt(max(curvature, mp.mpf("0.01")))
+    cuts = sorted(bend + sign * d for bend in bends for sign in (-1, 1) for d in GRADED)
+    panels = []
+    for sign in (-1, 1):
+        at, width = mode, first
+        for _ in range(100_000):
+            if log_density(at) < top - 75:
+                break
+            slope = abs(_slope(log_density, at))
+            width = min(2 * width, 4 / slope if slope > 0 else 2 * width)
+            ahead = [abs(cut - at) for cut in cuts if sign * (cut - at) > mp.mpf(10) ** -15]
+            end = at + sign * min([width, *ahead])
+            panels.append((min(at, end), max(at, end)))
+            at = end
+        else:
+            raise ArithmeticError("the panels do not reach the end of the density")
+    return panels

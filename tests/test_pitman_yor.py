@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.accuracy import endless_moments
-from benchmarks.reference import endless_seen
+from benchmarks.accuracy import pitman_yor_moments
+from benchmarks.reference import pitman_yor_seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import digamma
@@ -78,9 +78,9 @@ def test_without_floors_the_mean_is_that_of_archer_park_and_pillow(
 def test_moments_agree_with_real_integrals(
     floor: float, discount: float, theta: float, concentration: float
 ) -> None:
-    found = endless_moments(floor, PitmanYorComponent(discount, SequencePrior(theta), (concentration,)))
+    found = pitman_yor_moments(floor, PitmanYorComponent(discount, SequencePrior(theta), (concentration,)))
     unseen = concentration + discount
-    mean, variance, _ = endless_seen(-discount - theta, theta, floor, unseen, discount)
+    mean, variance, _ = pitman_yor_seen(-discount - theta, theta, floor, unseen, discount)
     assert abs(float(found.mean[0] - mean)) < 1e-9
     assert abs(float(found.variance[0] / variance - 1)) < 1e-7
 

@@ -64,4 +64,4 @@ def test_extras(root: Path) -> None:
 
 def test_make_has_what_is_promised(root: Path) -> None:
     targets = set(re.findall(r"^(\w+):", (root / "Makefile").read_text(), re.MULTILINE))
-    assert {"demo", "test", "check", "bench", "docs"} <= targets
+    assert {"demo", "test", "check", "bench", "fuzz", "docs"} <= targets

@@ -7,7 +7,8 @@
 #include "path.h"
 
 #define SHARED_LOSS 3.0 /* masses share a path as long as the logarithm of what sharing costs stays below this */
-#define LARGEST 1e15    /* of exponents and masses */
+#define LARGEST_POWER 1e9
+#define LARGEST_MASS 1e15
 #define TINIEST_FLOOR 1e-300
 
 /* ---- problems ------------------------------------------------------------------------------------------- */
@@ -170,14 +171,14 @@ static const char *fault(const Py_buffer *b) {
     if (!offsets_hold(mass_offsets, length(&b[MASS_OFFSETS]), masses, 0) || length(&b[MASS_OFFSETS]) != problems + 1)
         return "mass_offsets do not fit the masses";
     for (Py_ssize_t i = 0; i < factors; i++) {
-        if (!(fabs(p[i]) <= LARGEST && q[i] >= 1e-9 && q[i] <= LARGEST)) return "an exponent is out of range";
+        if (!(fabs(p[i]) <= LARGEST_POWER && q[i] >= 1e-9 && q[i] <= LARGEST_POWER)) return "an exponent is out of range";
         if (!(floors[i] >= 0 && floors[i] < 1) || (floors[i] > 0 && floors[i] < TINIEST_FLOOR)) return "a floor is out of range";
         if (floors[i] == 0 && !(p[i] + q[i] > 0)) return "p + q must be positive where there is no floor";
     }
     for (Py_ssize_t i = 0; i < problems; i++) {
-        if (!(alpha[i] > -1 && alpha[i] <= LARGEST)) return "an alpha is out of range";
+        if (!(alpha[i] > -1 && alpha[i] <= LARGEST_POWER)) return "an alpha is out of range";
         for (long long k = mass_offsets[i]; k < mass_offsets[i + 1]; k++) {
-            if (!(mass[k] >= 0 && mass[k] <= LARGEST)) return "a mass is out of range";
+            if (!(mass[k] >= 0 && mass[k] <= LARGEST_MASS)) return "a mass is out of range";
             if (k > mass_offsets[i] && mass[k] < mass[k - 1]) return "masses must rise";
         }
     }

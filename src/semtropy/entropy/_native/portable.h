@@ -25,7 +25,7 @@
 
 /* glibc on x86-64 has vector forms of the elementary functions (libmvec), which its header offers under -ffast-math only.
  * That flag would also void every check for NaN, so the forms are declared here. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && !defined(SEMTROPY_PLAIN)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 35)
 #define SIMD_FORM __attribute__((__simd__("notinbranch")))
 SIMD_FORM extern double exp(double);
@@ -33,8 +33,11 @@ SIMD_FORM extern double log(double);
 SIMD_FORM extern double cos(double);
 SIMD_FORM extern double atan2(double, double);
 #endif
+#if !defined(SEMTROPY_ONE_FORM) /* sanitizers are not ready when the dynamic linker chooses between forms */
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
+#endif
+#endif
+#if !defined(VECTORISED)
 #define VECTORISED
 #endif
 

@@ -1,0 +1,34 @@
+"""A few hundred cases of every fuzzer, without sanitizers; `make fuzz` runs them all, with."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+from tools.fuzz import FUZZERS, attack_all
+
+import semtropy.entropy.contour as contour
+
+
+@pytest.mark.parametrize("name", FUZZERS)
+def test_a_short_run_is_clean(name: str) -> None:
+    if name == "kernel" and contour._kernel is None:
+        pytest.skip("the compiled kernel is not built on this machine")
+    module = importlib.import_module(FUZZERS[name])
+    assert module.CASES > 0
+    module.fuzz(getattr(module, "SHORT", 300), seed=1)
+
+
+def test_a_fault_names_its_case() -> None:
+    def attack(rng: np.random.Generator) -> None:
+        if rng.integers(10) == 3:
+            raise ZeroDivisionError("as planted")
+
+    with pytest.raises(AssertionError, match=r"case \d+ of seed 0: ZeroDivisionError: as planted"):
+        attack_all(attack, 100, seed=0)
+
+
+def test_a_case_that_takes_too_long_is_a_fault() -> None:
+    with pytest.raises(AssertionError, match="took"):
+        attack_all(lambda rng: None, 1, seed=0, seconds=-1.0)
