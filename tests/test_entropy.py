@@ -229,14 +229,14 @@ def test_screens_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         floors = rng.dirichlet(np.ones(m)) * rng.uniform(0, 0.999) * (rng.random(m) < 0.8)
         alpha = float(10 ** rng.uniform(-2, 1))
         mass = np.arange(0, 40, 4) * alpha
-        powers = rng.uniform(0.5, 30, m), 10 ** rng.uniform(-1, 1, m)
+        powers = rng.uniform(0.5, rng.choice([30, 3000]), m), 10 ** rng.uniform(-1, 1, m)
         ends = np.array([0, m]), np.array([0, mass.size])
         problems = contour.Problems(*powers, floors, ends[0], np.array([alpha]), mass, ends[1])
         monkeypatch.undo()
         compiled, log_z = contour.screen(problems), contour.solve(problems, 1e-6).log_z
         monkeypatch.setattr(contour, "_kernel", None)
         np.testing.assert_allclose(contour.screen(problems), compiled, rtol=1e-12, atol=1e-9)
-        np.testing.assert_allclose(compiled, log_z, atol=1.5)
+        np.testing.assert_allclose(compiled, log_z, atol=4)
 
 
 def test_the_importance_sampler_comes_near() -> None:

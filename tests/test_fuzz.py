@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from tools.fuzz import FUZZERS, attack_all
 
 import semtropy.entropy.contour as contour
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @pytest.mark.parametrize("name", FUZZERS)

@@ -110,6 +110,7 @@ def _solve(rng: np.random.Generator) -> None:
     assert (out[1][good] >= 0).all(), "a negative variance"
     assert (out[0][good] >= -1e-7).all(), "a negative entropy"
     kernel.screen(*given, out[2])
+    _finite(out[2])
 
 
 def _solve_spoiled(rng: np.random.Generator) -> None:

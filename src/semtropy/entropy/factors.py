@@ -88,7 +88,9 @@ def log_z_estimates(factors: Factors, masses: Floats) -> Floats:
         inner = (
             p * np.log(floors + y) + q * np.log(y) - rate * y + gammaln(shape) - shape * np.log(shape) + shape
         )
-        below = (p + q) * np.log(floors) + np.log(1 / q + (np.exp2(p) - 1) / (q + 1)) - rate * floors
+        line = np.log(1 / q + (np.exp2(np.minimum(p, 60.0)) - 1) / (q + 1))
+        line = np.where(p > 60, p * np.log(2) - np.log(q + 1), line)
+        below = (p + q) * np.log(floors) + line - rate * floors
         inner = np.where(y > floors, np.logaddexp(inner, below), inner)
     inner = np.where(bounded, inner, gammaln(p + q) - (p + q) * np.log(rate))
     curvature = masses / s**2 + variance.sum(axis=1)

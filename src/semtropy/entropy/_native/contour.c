@@ -140,7 +140,8 @@ static void saddle_point(const problem *pr, int first, int last, double *log_z) 
             shape = s * y - f.p * (f.floor / (f.floor + y)) * (y / (f.floor + y));
             double part = f.p * log(f.floor + y) + f.q * log(y) - s * y + log_gamma(shape) - shape * log(shape) + shape;
             if (y > f.floor) {
-                double below = (f.p + f.q) * log(f.floor) + log(1 / f.q + (exp2(f.p) - 1) / (f.q + 1)) - s * f.floor;
+                double line = f.p > 60 ? f.p * log(2.0) - log(f.q + 1) : log(1 / f.q + (exp2(f.p) - 1) / (f.q + 1));
+                double below = (f.p + f.q) * log(f.floor) + line - s * f.floor;
                 part = fmax(part, below) + log1p(exp(-fabs(part - below)));
             }
             log_value += part;
