@@ -47,6 +47,22 @@ def miller_madow(meanings: np.ndarray) -> tuple[float, float]:
     return plug_in + (p.size - 1) / (2 * counts.sum()), spread
 
 
+def left_open(meanings: np.ndarray) -> tuple[float, float]:
+    """The entropies that the stored samples leave open.
+
+    From Miller and Madow's estimate to Chao and Shen's, which adds what meanings that were never drawn contribute,
+    each widened by 1.645 standard errors and by a meaning as probable as one sample in all of them.
+    """
+    counts = np.bincount(meanings)
+    counts, n = counts[counts > 0], meanings.size
+    middle, spread = miller_madow(meanings)
+    once = int((counts == 1).sum())
+    p = (1 - min(once, n - 1) / n) * counts / n
+    chao_shen = float(-(p * np.log(p) / (1 - (1 - p) ** n)).sum())
+    slack = 1.645 * spread + (1 + math.log(n)) / n
+    return min(middle, chao_shen) - slack, max(middle, chao_shen) + slack
+
+
 def measure(name: str, path: Path, options: argparse.Namespace) -> None:
     """Print the lines of one recording."""
     rows = sorted_by_id(read_recording(path))
@@ -112,10 +128,10 @@ def _look(task) -> tuple[np.ndarray, np.ndarray]:
     rules = np.zeros((len(RULES), 3, len(paths)))
     for i, (question, path) in enumerate(zip(questions[fold::FOLDS], paths, strict=True)):
         beliefs = {n: bayes(evidence) for n, evidence in enumerate(path)}
-        reached, spread = miller_madow(question.draws.meanings)
+        reached, possible = miller_madow(question.draws.meanings)[0], left_open(question.draws.meanings)
         for b, n in enumerate(BUDGETS):
             low, high = beliefs[n].interval(0.9)
-            inside[b, i] = low - 1.645 * spread <= reached <= high + 1.645 * spread
+            inside[b, i] = low <= possible[1] and high >= possible[0]
         share = float((question.draws.meanings == question.draws.answer.meaning).mean())
         flagged = reached > THRESHOLD or share < 0.5
         leans = {n: suspicion(belief, THRESHOLD) > 0.5 for n, belief in beliefs.items()}

@@ -40,9 +40,9 @@ CONCENTRATIONS = {
     0.02: (0.03, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0),
     0.5: (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
 }
-PSEUDO_QUESTIONS = 10.0
+PSEUDO_QUESTIONS = 15.0
 ROUNDS = 400
-NEGLIGIBLE = 0.05  # the share of the training questions that all dropped columns together may explain
+NEGLIGIBLE = 0.02  # the share of the training questions that all dropped columns together may explain
 
 
 def component_grid() -> tuple[Component, ...]:
