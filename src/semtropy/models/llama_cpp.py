@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import secrets
+import signal
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -287,6 +288,15 @@ def _load(path: Path, context: int, threads: int) -> Any:
         return xllamacpp.Server(params)
     except Exception as error:
         raise WeightsError(f"{path}: llama.cpp could not load it: {error}") from error
+    finally:
+        _restore_ctrl_c()
+
+
+def _restore_ctrl_c() -> None:
+    """Give Ctrl-C back to Python: some versions of llama.cpp's server install a handler that ends the process."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is threading.main_thread() and handler is not None:
+        signal.signal(signal.SIGINT, handler)
 
 
 def threads_for(size: int) -> int:
