@@ -50,7 +50,7 @@ def write(path: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
             with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)
         return path
-    path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.name.endswith(".gz") else data)
     return path
 
 
@@ -101,7 +101,7 @@ def test_examples_from_the_set_or_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["q.txt", "q.txt.gz"])
 def test_a_text_file_has_one_question_per_line(tmp_path: Path, name: str) -> None:
     data = b"Who wrote Emma?\n\n  What is 2 + 2? \r\n"
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    (tmp_path / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
     questions = load_dataset(str(tmp_path / name)).questions
     assert {(question.id, question.text) for question in questions} == {
         ("1", "Who wrote Emma?"),
@@ -153,7 +153,11 @@ def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, words: str)
     [
         ("q.jsonl", b'{"question": "a"}\n{"question": "\xff"}', r"q\.jsonl, line 2: is not UTF-8 text: save"),
         ("q.csv", b"question\nwho\nwh\xe9re\n", r"q\.csv, line 3: is not UTF-8 text"),
-        ("q.jsonl.gz", gzip.compress(b'{"question": "a"}')[:-9], r"q\.jsonl\.gz: is not complete gzip data"),
+        (
+            "q.jsonl.gz",
+            gzip.compress(b'{"question": "a"}', mtime=0)[:-9],
+            r"q\.jsonl\.gz: is not complete gzip data",
+        ),
         ("q.jsonl.gz", b'{"question": "a"}', r"q\.jsonl\.gz: is not complete gzip data"),
         ("q.json", b"[" * 100_000, r"q\.json: is nested too deeply"),
         ("q.csv", b'question\nwho?\n"where?\n', r"q\.csv, line 3: is not CSV"),

@@ -21,8 +21,9 @@ __all__ = ["ClusterJournal", "digest_of"]
 
 
 def digest_of(row: Row) -> str:
-    """A digest of what grouping reads of a question: its text, and its samples' texts and tokens."""
-    read = [row.question, [[sample.text, list(sample.tokens or ())] for sample in row.samples]]
+    """A digest of what grouping reads of a question: its text, its answer, and its samples' texts and tokens."""
+    answer = None if row.answer is None else row.answer.text
+    read = [row.question, answer, [[sample.text, list(sample.tokens or ())] for sample in row.samples]]
     return hashlib.blake2b(json.dumps(read).encode(), digest_size=16).hexdigest()
 
 

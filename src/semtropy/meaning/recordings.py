@@ -19,7 +19,7 @@ from .journal import ClusterJournal
 from .partition import MODES, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..nouns import Judge
     from ..recording import Header, Row
@@ -115,8 +115,12 @@ def cluster_recording(
 
 
 def _task(row: Row) -> GroupingTask:
-    samples = row.samples
-    return GroupingTask(row.question, [s.text for s in samples], [s.tokens for s in samples], label=row)
+    """The samples of a row and, after them, its answer, which has a meaning among theirs."""
+    texts, tokens = [s.text for s in row.samples], [s.tokens for s in row.samples]
+    if row.answer is not None:
+        texts.append(row.answer.text)
+        tokens.append(row.answer.tokens)
+    return GroupingTask(row.question, texts, tokens, label=row)
 
 
 def _result(
@@ -125,4 +129,9 @@ def _result(
     stream = open_recording(source)
     header = type(stream.header)({**stream.header.fields, "meanings_by": {"judge": judge, "mode": mode}})
     known = ((row, journal.meanings(row)) for row in stream.rows)
-    return header, (row if meanings is None else row.with_meanings(meanings) for row, meanings in known)
+    return header, (row if meanings is None else _with_meanings(row, meanings) for row, meanings in known)
+
+
+def _with_meanings(row: Row, meanings: Sequence[int]) -> Row:
+    samples = len(row["samples"])
+    return row.with_meanings(meanings[:samples], meanings[samples] if len(meanings) > samples else None)
