@@ -272,6 +272,7 @@ class Decided:
 
     threshold   the entropy in nats above which an answer deserves a flag
     confidence  the probability at which the verdict counts as certain
+    relaxation  how much less confidence is required after each sample
 
     >>> from semtropy.entropy.distribution import Known
     >>> from semtropy.nouns import Belief

@@ -38,6 +38,10 @@ class Observations:
     found       number of distinct sequences found with a known probability
     logprobs    their log-probabilities, in order of discovery
     no_logprob  number of draws whose probability is unknown
+
+    >>> from semtropy import Evidence
+    >>> Observations.of(Evidence(counts=(2, 1), floors=(0.5, 0.0))).floors.round(3)
+    array([0.5, 0. ])
     """
 
     floors: Floats

@@ -27,6 +27,9 @@ class GroupingTask:
     texts     the answers, in the order in which they were sampled
     tokens    the tokens of each answer, where known: equal tokens are one meaning without a judgement
     label     anything; it is handed back with the result
+
+    >>> GroupingTask("What is 6 + 6?", ["12", "Twelve."], label=7).label
+    7
     """
 
     question: str
@@ -51,6 +54,10 @@ class Grouped:
     tally        how the meanings were found, and what it cost
     label        the label of the task
     comparisons  every pair of answers that the judge or arithmetic compared, in order
+
+    >>> [grouped] = cluster_many([GroupingTask("What is 6 + 6?", ["12", "Twelve.", "13"])], "numeric")
+    >>> grouped.meanings, grouped.tally.samples
+    ([0, 0, 1], 3)
     """
 
     meanings: list[int]
@@ -94,6 +101,10 @@ def cluster_many(
 
     What one question waits for is judged together with what the others wait for, so that the judge sees full
     batches though each question asks for one pair at a time. The result does not depend on `window`.
+
+    >>> tasks = [GroupingTask("What is 6 + 6?", ["12", "Twelve."]), GroupingTask("Is it?", ["yes", "no"])]
+    >>> [grouped.meanings for grouped in cluster_many(tasks, "numeric")]
+    [[0, 0], [0, 1]]
     """
     if window < 1:
         raise InputError(f"window is {window}: at least one question at a time")

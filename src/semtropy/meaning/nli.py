@@ -70,7 +70,7 @@ def read_labels(id2label: Mapping[int | str, str], source: str = "config.json") 
     if entailment is None:
         raise InputError(
             f"{source}: id2label is {dict(id2label)}: none of the labels is 'entailment', so its outputs "
-            "cannot be told apart; write the labels into the checkpoint's config.json"
+            "cannot be interpreted; write the labels into the checkpoint's config.json"
         )
     return Labels(entailment, find("neutral"), find("contradict"))
 

@@ -15,7 +15,7 @@
 
 #include "portable.h"
 
-#define LOOK_AFTER 3e7 /* signals are looked for after so many steps */
+#define LOOK_AFTER 3e7 /* steps between two checks for signals */
 
 /* A NaN becomes the lower end, so that no index comes of one. */
 static inline double within(double x, double low, double high) { return x > low ? (x < high ? x : high) : low; }
