@@ -20,6 +20,8 @@ __all__ = ["FUZZERS", "attack_all"]
 
 FUZZERS = {
     "kernel": "tools.fuzz.kernel",
+    "pickles": "tools.fuzz.pickles",
+    "recordings": "tools.fuzz.recordings",
 }
 
 
