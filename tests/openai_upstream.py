@@ -118,7 +118,10 @@ class Upstream:
             part = {"delta": {"role": "assistant", "content": piece}} if chat else {"text": piece}
             await self._event(send, part, None)
             await asyncio.sleep(self.between)
-        await self._event(send, {"delta": {}} if chat else {"text": ""}, "stop")
+        end = {"delta": {}} if chat else {"text": ""}
+        if choice["logprobs"]:
+            end["logprobs"] = choice["logprobs"]
+        await self._event(send, end, choice["finish_reason"])
         await send({"type": "http.response.body", "body": b"data: [DONE]\n\n", "more_body": False})
 
     async def _event(self, send: Any, part: dict[str, Any], finish: str | None) -> None:

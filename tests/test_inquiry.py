@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from semtropy.conclusion import conclude
 from semtropy.errors import InputError, ModelTimeout, NoAnswer
-from semtropy.inquiry import Compare, Draw, Drawn, Step, Terms, inquire
+from semtropy.inquiry import PENDING, Compare, Draw, Drawn, Step, Terms, inquire
 from semtropy.nouns import Belief, Evidence, Partition, Sample
 from semtropy.stopping import Budget, FixedSamples, Reason, Rounds, VarianceBelow
 
@@ -219,3 +219,46 @@ def test_whatever_happens_steps_grow_and_only_the_last_has_a_reason(texts, gamma
     assert counts[-1] <= samples
     for earlier, later in pairwise(steps):
         assert later.partition.meanings[: earlier.spent.samples] == earlier.partition.meanings
+
+
+def test_an_inquiry_goes_on_from_an_earlier_one_once_the_answer_is_there():
+    """The rule is asked about the answer: what was enough without it may not be enough with it."""
+
+    class ForOneMeaning:
+        """Stops after two samples where all agree, the answer included, else after four."""
+
+        def __call__(self, belief, spent):
+            return Reason.DECIDED_LOW if spent.samples >= (2 if belief.mean == 1 else 4) else None
+
+    class Meanings(Shrinking):
+        uses_answer = True
+
+        def __call__(self, evidence):
+            new = evidence.answer is not None and evidence.answer.meaning == len(evidence.counts)
+            return Belief(float(len(evidence.counts) + new), 0.1)
+
+    asked = terms(estimator=Meanings(), rule=ForOneMeaning())
+
+    def play(loop):
+        events, reply = [], None
+        while True:
+            try:
+                event = loop.send(reply)
+            except StopIteration:
+                return events
+            events.append(event)
+            reply = Drawn([Sample("Paris")] * event.n) if isinstance(event, Draw) else None
+            if isinstance(event, Compare):
+                reply = np.zeros(len(event.pairs))
+
+    earlier = steps_of(play(inquire("q", asked, ByText(), answer=PENDING)))[-1]
+    assert (earlier.spent.samples, earlier.reason) == (2, Reason.DECIDED_LOW)
+    for text, drawn in (("Paris", 2), ("Berlin", 4)):
+        events = play(inquire("q", asked, ByText(), answer=Sample(text), earlier=earlier))
+        last = steps_of(events)[-1]
+        assert last.spent.samples == len(last.samples) == drawn
+        assert sum(event.n for event in events if isinstance(event, Draw)) == drawn - 2
+        assert last.spent.rounds >= earlier.spent.rounds
+        assert [meaning.has_answer for meaning in last.meanings()] == (
+            [True] if drawn == 2 else [False, True]
+        )

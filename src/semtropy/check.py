@@ -116,11 +116,16 @@ class Checker:
                 yield event
 
     async def astream(
-        self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
+        self,
+        prompt: str,
+        *,
+        answer: str | Sample | None = None,
+        rng: Generator | int | None = None,
+        earlier: Step | None = None,
     ) -> AsyncIterator[Step]:
-        """`stream`, asynchronous."""
-        rng, deadline = np.random.default_rng(rng), self._deadline()
-        exchange = self._exchange(prompt, answer)
+        """`stream`, asynchronous; `earlier` as in `inquire`."""
+        rng, deadline = np.random.default_rng(rng), self._deadline(earlier)
+        exchange = self._exchange(prompt, answer, earlier)
         for event in exchange:
             if isinstance(event, Draw):
                 exchange.reply = await self._adraw(prompt, event, rng, deadline)
@@ -143,17 +148,18 @@ class Checker:
         last = [step async for step in self.astream(prompt, answer=answer, rng=rng)][-1]
         return conclude(last, self.terms)
 
-    def _exchange(self, prompt: str, answer: str | Sample | None) -> Exchange:
+    def _exchange(self, prompt: str, answer: str | Sample | None, earlier: Step | None = None) -> Exchange:
         from .meaning.partition import Grouper
 
         given = Sample(answer) if isinstance(answer, str) else answer
         if given is not None and given.sampling_logprob is None and given.logprob is not None:
             given = replace(given, sampling_logprob=given.logprob)
-        return Exchange(inquire(prompt, self.terms, Grouper(prompt), answer=given))
+        return Exchange(inquire(prompt, self.terms, Grouper(prompt), answer=given, earlier=earlier))
 
-    def _deadline(self) -> float | None:
+    def _deadline(self, earlier: Step | None = None) -> float | None:
         seconds = self.terms.budget.seconds
-        return None if seconds is None else time.monotonic() + seconds
+        used = 0.0 if earlier is None else earlier.spent.seconds
+        return None if seconds is None else time.monotonic() + seconds - used
 
     def _draw(self, prompt: str, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
         # With a time limit a synchronous model works in a thread, which is left behind when time is up.

@@ -34,14 +34,13 @@ __all__ = [
     "Step",
     "Terms",
     "inquire",
-    "with_answer",
     "without_certainty",
 ]
 
 Triple = tuple[str, str, str]
 
 PENDING = Sample("")
-"""Stands for an answer that is still on its way: samples are drawn, and `with_answer` judges it when it is there."""
+"""Stands for an answer that is still on its way: samples are drawn, and a later inquiry begins with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +186,7 @@ def inquire(
     grouping: Grouping,
     *,
     answer: Sample | None = None,
+    earlier: Step | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Generator[Draw | Compare | Step, Drawn | Floats | None, None]:
     """Ask, group and estimate until the rule or the budget says stop.
@@ -194,12 +194,21 @@ def inquire(
     Send a Drawn for each Draw, an array for each Compare and nothing for a Step. An `answer` that is already there
     is the one judged; no other is drawn. With an estimator that uses the answer as evidence, the answer comes
     first, and samples are drawn only if it leaves the verdict open.
+
+    `earlier` is the last step of an inquiry whose answer was `PENDING`: its samples are compared with the answer that
+    has arrived since, and more are drawn only if they leave the verdict on it open.
     """
     if not question.strip():
         raise InputError("the prompt is empty: ask a question")
-    start = clock()
+    start = clock() - (0.0 if earlier is None else earlier.spent.seconds)
     state = _Inquiry(question, terms, grouping, answer, answer_given=answer is not None)
     step: Step | None = None
+    if earlier is not None:
+        state.spent = replace(earlier.spent, rounds=earlier.spent.rounds - 1)
+        state.judge_calls = earlier.spent.judge_calls
+        yield from state.take(Drawn(earlier.samples))
+        step = state.step(seconds=clock() - start)
+        yield step
     while step is None or step.reason is None:
         alone = step is None and terms.starts_with_answer(answer)
         if alone and state.answer is not None:  # the answer was given: there is nothing to draw yet
@@ -291,20 +300,6 @@ class _Inquiry:
         if self.answer_label is not None and missing_answer(cast("Sample", self.answer)) is not None:
             return Reason.NO_ANSWER
         return self.terms.rule(belief, self.spent) or self.terms.budget.exhausted(self.spent)
-
-
-def with_answer(
-    step: Step, answer: Sample, terms: Terms, grouping: Grouping
-) -> Generator[Compare, Drawn | Floats | None, Step]:
-    """The step of a check whose answer was `PENDING`, once `answer` is there: compared with its samples and judged."""
-    state = _Inquiry(step.question, terms, grouping, answer, answer_given=True)
-    yield from state.take(Drawn(step.samples))
-    judged = state.step(seconds=step.spent.seconds)
-    # A rule that decides does so on the answer: without it, samples that agree with each other look steady.
-    decided = (Reason.NO_ANSWER, Reason.DECIDED_HIGH, Reason.DECIDED_LOW)
-    reason = judged.reason if judged.reason in decided else step.reason
-    calls = step.spent.judge_calls + judged.spent.judge_calls
-    return replace(judged, spent=replace(step.spent, judge_calls=calls), reason=reason)
 
 
 class Exchange:

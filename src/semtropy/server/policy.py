@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..estimators import Prior, load_estimator
 from ..inquiry import Terms
 from ..meaning import load_judge
-from ..stopping import CONFIDENCE, Budget, Decided, FixedSamples, Rounds, Rule, VarianceBelow
+from ..stopping import RELAXATION, Budget, Decided, FixedSamples, Rounds, Rule, VarianceBelow
 from .schemas import OPEN_JUDGES
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class Policy:
 
     def _rule(self, options: CheckOptions, estimator: Estimator, threshold: float, budget: Budget) -> Rule:
         rule, settings = options.rule, self.settings
-        if rule is not None and rule.samples is not None:
-            return FixedSamples(max(1, min(rule.samples, budget.samples)))
+        if rule is not None and rule.samples is not None and budget.samples:
+            return FixedSamples(min(rule.samples, budget.samples))
         if not estimator.has_variance:
             if rule is not None:
                 raise InputError(
@@ -111,7 +111,9 @@ class Policy:
             return Decided(threshold, rule.confidence)
         if settings.variance is not None:
             return VarianceBelow(settings.variance)
-        return Decided(threshold, settings.confidence or CONFIDENCE)
+        if settings.confidence is not None:
+            return Decided(threshold, settings.confidence)
+        return Decided(threshold, relaxation=RELAXATION)
 
 
 class BoundedJudge:
@@ -131,7 +133,7 @@ class BoundedJudge:
 def terms_to_json(terms: Terms) -> dict[str, Any]:
     """The terms as plain data, for the page."""
     rule: dict[str, Any] = {"kind": type(terms.rule).__name__}
-    for name in ("gamma", "threshold", "confidence", "n"):
+    for name in ("gamma", "threshold", "confidence", "relaxation", "n"):
         if hasattr(terms.rule, name):
             rule[name] = getattr(terms.rule, name)
     return {

@@ -11,10 +11,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..verdict import Outcome
 from .errors import Problem, as_problem, error_body, error_kind
 from .sse import AnswerReader, EventSplitter, answer_of, event, is_done
 
 if TYPE_CHECKING:
+    from ..nouns import Sample
+    from ..verdict import Verdict
     from .backends import BackendReply
     from .schemas import CompletionRequest
     from .service import Gateway, PendingCheck
@@ -59,7 +62,8 @@ class AnswerProxy:
     def _start(self, stack: ExitStack) -> None:
         """Start the check, unless it is under way; when the stack unwinds, it is left."""
         request, question = self.request, self.request.question
-        if self._started or question is None:
+        budget = request.options.budget
+        if self._started or question is None or (budget is not None and budget.samples == 0):
             return
         self._started = True
         identity = [
@@ -83,13 +87,12 @@ class AnswerProxy:
     async def whole(self) -> PassedReply:
         """The body with its verdict, and the same as headers."""
         with ExitStack() as stack:
-            self._start(stack)
             held = await self._held()
             if held.rest is not None:
                 return held
             raw = held.body
             parsed = _parsed(raw)
-            outcome = await self.outcome(answer_of(parsed))
+            outcome = await self.outcome(answer_of(parsed, sampled=self.request.sampled), stack)
         headers = verdict_headers(outcome)
         if parsed is None:
             return PassedReply(raw, headers)
@@ -122,7 +125,7 @@ class AnswerProxy:
             if rest:
                 # An event without its blank line: the verdict must not become part of it.
                 yield rest if rest.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")) else rest + b"\n\n"
-            yield self._last(reader, await self.outcome(reader.answer))
+            yield self._last(reader, await self._outcome_of(reader, stack))
             yield done
 
     async def held_stream(self) -> PassedReply:
@@ -136,7 +139,7 @@ class AnswerProxy:
             events = [*splitter.feed(held.body), splitter.take()]
             for each in events:
                 reader.feed(each)
-            outcome = await self.outcome(reader.answer)
+            outcome = await self._outcome_of(reader, stack)
         if outcome.blocked:
             refusal = _refusal_chunks(reader.first, self.settings.refusal, self.request.kind)
             events = [event(chunk) for chunk in refusal]
@@ -174,17 +177,18 @@ class AnswerProxy:
 
         return PassedReply(body, {"X-Semtropy-Verdict": "none"}, rest())
 
-    async def outcome(self, answer: str | None) -> CheckOutcome:
-        """The verdict on `answer`, or the reason why there is none."""
-        if answer is None or (self._check is None and self._failure is None):
+    async def _outcome_of(self, reader: AnswerReader, stack: ExitStack) -> CheckOutcome:
+        return await self.outcome(reader.answer(sampled=self.request.sampled), stack)
+
+    async def outcome(self, answer: Sample | None, stack: ExitStack) -> CheckOutcome:
+        """The verdict on `answer`, or the reason why there is none; samples are drawn only if they are needed."""
+        question = self.request.question
+        if answer is None or question is None:
             self.log_fields["skipped"] = True
             return CheckOutcome({"skipped": NO_TEXT})
         try:
-            if self._check is None:
-                assert self._failure is not None
-                raise self._failure
-            verdict = await self.service.verdict(self._check, answer)
-            payload = verdict.to_dict() | {"source": self._check.source}
+            verdict, source = await self._verdict(question, answer, stack)
+            payload = verdict.to_dict() | {"source": source}
             json.dumps(payload, allow_nan=False)  # what cannot be written must fail here, not in the reply
         except Exception as error:
             self.log_fields["check"] = error_kind(error)
@@ -193,9 +197,21 @@ class AnswerProxy:
         self.log_fields |= {
             "flagged": verdict.flagged,
             "samples": verdict.samples,
-            "source": self._check.source,
+            "source": source,
         }
-        return self._judged(payload, withhold=verdict.flagged)
+        undecided = verdict.outcome is Outcome.UNDECIDED and self.settings.withhold == "undecided"
+        return self._judged(payload, withhold=verdict.flagged or undecided)
+
+    async def _verdict(self, question: str, answer: Sample, stack: ExitStack) -> tuple[Verdict, str]:
+        if not self._started:
+            alone = await self.service.judge_alone(question, answer, self.request.options)
+            if alone is not None:
+                return alone, "new"
+            self._start(stack)
+        if self._failure is not None:
+            raise self._failure
+        assert self._check is not None
+        return await self.service.verdict(self._check, answer), self._check.source
 
     def _judged(self, payload: dict[str, Any], *, withhold: bool) -> CheckOutcome:
         blocked = self.mode == "block" and withhold

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..inquiry import Step
-    from ..nouns import Judge
+    from ..nouns import Judge, Sample
     from ..verdict import Verdict
 
 __all__ = ["CheckRun", "RunCache"]
@@ -31,12 +31,10 @@ class CheckRun:
         self.error: Exception | None = None
         self.finished_at: float | None = None
         self.keep = True
-        self.judge: Judge | None = (
-            None  # remembers its judgements, for the answers compared with the samples later
-        )
-        self.verdicts: OrderedDict[str | None, Verdict] = (
-            OrderedDict()
-        )  # by answer; None for one the run drew
+        # Remembers its judgements, for the answers that are compared with the samples later.
+        self.judge: Judge | None = None
+        # By answer; None for the one that the run drew.
+        self.verdicts: OrderedDict[Sample | None, Verdict] = OrderedDict()
         self._followers = 0
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._drive(steps))
@@ -94,7 +92,7 @@ class CheckRun:
         async with aclosing(self.follow()) as steps:  # type: ignore[type-var]
             return [step async for step in steps][-1]
 
-    def store_verdict(self, answer: str | None, verdict: Verdict) -> None:
+    def store_verdict(self, answer: Sample | None, verdict: Verdict) -> None:
         """Keep the verdict on `answer` and drop the distributions behind it, which are large."""
         self.verdicts[answer] = replace(verdict, belief=None, partition=None, draws=())
         if len(self.verdicts) > VERDICTS:

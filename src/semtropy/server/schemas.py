@@ -178,6 +178,15 @@ class CompletionRequest:
         return {name: value for name, value in self.body.items() if name not in _SET_BY_CHECK}
 
     @property
+    def sampled(self) -> bool:
+        """Whether the answer is drawn as samples are, so that its log-probabilities are those of a sample.
+
+        Only where the client says so: servers differ in the temperature they use by default.
+        """
+        top_p = self.body.get("top_p")
+        return self.body.get("temperature") == 1 and (top_p is None or top_p == 1)
+
+    @property
     def max_tokens(self) -> int | None:
         for name in ("max_completion_tokens", "max_tokens"):
             value = self.body.get(name)

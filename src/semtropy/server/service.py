@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 from ..check import Checker
 from ..conclusion import conclude
 from ..errors import ModelTimeout, SemtropyError
-from ..inquiry import PENDING, Step, Terms, with_answer
+from ..inquiry import PENDING, Step, Terms, inquire
 from ..meaning.cached import Cached
 from ..meaning.partition import Grouper
-from ..nouns import Sample
-from ..stopping import Reason
+from ..refusals import missing_answer
+from ..stopping import Decided, Reason
+from ..verdict import Outcome
 from .errors import error_kind
 from .policy import JUDGED_CHARACTERS
 from .run_cache import CheckRun, RunCache
@@ -27,7 +28,7 @@ from .telemetry import log, timed_estimator, timed_judge, timed_model
 if TYPE_CHECKING:
     from fastapi import Request
 
-    from ..nouns import Model
+    from ..nouns import Model, Sample
     from ..verdict import Verdict
     from .backends.local import LocalBackend
     from .backends.upstream import UpstreamBackend
@@ -42,17 +43,23 @@ __all__ = ["Gateway", "PendingCheck", "Service", "gateway_of"]
 JUDGEMENTS = 1000
 """Judgements that a run remembers: those of its samples, when the answer is compared with them."""
 NOT_COMPARED = "There was no time to compare the answer with the samples."
+JUDGING = 1.0
+"""Seconds that comparing an answer with the samples may take, whatever drawing them took."""
 SLACK = 0.2
 """Seconds that a check may take beyond its budget to end by itself, with what it has spent brought up to date."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCheck:
-    """A check that was started or joined: its run, its terms, and its source (new, shared or cached)."""
+    """A check that was started or joined: its run, what draws and judges, and its source (new, shared or cached)."""
 
     run: CheckRun
-    terms: Terms
+    checker: Checker
     source: str
+
+    @property
+    def terms(self) -> Terms:
+        return self.checker.terms
 
 
 class Service:
@@ -80,8 +87,7 @@ class Service:
         streamed   the caller follows the steps: shared while it runs, but not cached, as steps keep large distributions
         answered   the client gets its answer elsewhere: only samples are drawn
         """
-        terms = self.policy.terms(options)
-        terms = replace(terms, estimator=timed_estimator(terms.estimator, self.metrics))
+        terms = self._terms(options)
         judge = Cached(timed_judge(self.policy.judge(options.judge), self.metrics), capacity=JUDGEMENTS)
         checker = Checker(timed_model(model, self.metrics), judge, terms)
 
@@ -102,11 +108,42 @@ class Service:
         run, source = self.runs.get(name, steps, keep=options.cache and not streamed)
         if source == "new":
             run.judge = judge
+        elif run.judge is not None:
+            checker = replace(checker, judge=run.judge)
         self.metrics.runs.labels(source).inc()
-        return PendingCheck(run, terms, source)
+        return PendingCheck(run, checker, source)
 
-    async def verdict(self, check: PendingCheck, answer: str | None = None) -> Verdict:
-        """Wait for the verdict. `answer` is the text the client got, where the check did not draw it."""
+    def _terms(self, options: CheckOptions) -> Terms:
+        terms = self.policy.terms(options)
+        return replace(terms, estimator=timed_estimator(terms.estimator, self.metrics))
+
+    async def judge_alone(self, question: str, answer: Sample, options: CheckOptions) -> Verdict | None:
+        """The verdict on a client's answer that needs no samples; None where samples are needed.
+
+        None are needed where the answer's own log-probability decides, where none are allowed, and where there is no
+        answer.
+        """
+        terms = self._terms(options)
+        if not terms.estimator.uses_answer:
+            return None
+        if missing_answer(answer) is not None:
+            budget = replace(terms.budget, samples=0)
+            terms = replace(terms, rule=Decided(terms.threshold), budget=budget)
+        if not terms.starts_with_answer(answer):
+            return None
+        inquiry = inquire(question, terms, Grouper(question), answer=answer)
+        step = cast("Step", await asyncio.to_thread(next, inquiry))
+        if step.reason is None:
+            return None
+        with self.metrics.timed("concluding"):
+            verdict = await asyncio.to_thread(_conclude, step, terms)
+        self.metrics.run_finished(step)
+        self.metrics.runs.labels("new").inc()
+        self.metrics.checks.labels(verdict.outcome).inc()
+        return verdict
+
+    async def verdict(self, check: PendingCheck, answer: Sample | None = None) -> Verdict:
+        """Wait for the verdict. `answer` is the one the client got, where the check did not draw it."""
         try:
             step = await check.run.last()
         except Exception as error:
@@ -114,7 +151,7 @@ class Service:
             raise
         return await self.conclude(step, check, answer)
 
-    async def conclude(self, step: Step, check: PendingCheck, answer: str | None = None) -> Verdict:
+    async def conclude(self, step: Step, check: PendingCheck, answer: Sample | None = None) -> Verdict:
         """The verdict of a run's last step on `answer`, or on the answer that the run drew; counted."""
         run = check.run
         verdict = run.verdicts.get(answer)
@@ -126,18 +163,23 @@ class Service:
         self.metrics.checks.labels(verdict.outcome).inc()
         return verdict
 
-    async def _concluded(self, step: Step, check: PendingCheck, answer: str | None) -> Verdict:
+    async def _concluded(self, step: Step, check: PendingCheck, answer: Sample | None) -> Verdict:
         if answer is None:
             return await asyncio.to_thread(_conclude, step, check.terms)
+        seconds = check.terms.budget.seconds
+        left = None if seconds is None else max(JUDGING, seconds - step.spent.seconds)
+        steps = check.checker.astream(step.question, answer=answer, earlier=step)
         try:
-            async with asyncio.timeout(check.terms.budget.seconds):
-                step = await asyncio.to_thread(_judge_answer, step, answer, check)
-        except TimeoutError:
-            step, late = replace(step, answer=Sample(answer)), True
-        else:
-            late = False
-        verdict = await asyncio.to_thread(_conclude, step, check.terms)
-        return replace(verdict, warnings=(*verdict.warnings, NOT_COMPARED)) if late else verdict
+            judged = [each async for each in _within(steps, left)][-1]
+        except (
+            ModelTimeout
+        ):  # the judge was too slow: what is known of the samples says nothing of this answer
+            verdict = await asyncio.to_thread(_conclude, replace(step, answer=answer), check.terms)
+            warnings = (*verdict.warnings, NOT_COMPARED)
+            return replace(verdict, outcome=Outcome.UNDECIDED, reason=Reason.SECONDS, warnings=warnings)
+        self.metrics.samples.inc(judged.spent.samples - step.spent.samples)
+        self.metrics.pairs.inc(judged.spent.judge_calls - step.spent.judge_calls)
+        return await asyncio.to_thread(_conclude, judged, check.terms)
 
     def count_failure(self, error: Exception) -> None:
         """Count a failed check; an unexpected error is logged too."""
@@ -171,19 +213,6 @@ async def _within(source: AsyncIterator[Step], seconds: float | None) -> AsyncIt
                     yield replace(last, reason=Reason.SECONDS)
                 return
             yield last
-
-
-def _judge_answer(step: Step, answer: str, check: PendingCheck) -> Step:
-    """The last step of a run once its answer is there: compared with the samples."""
-    judge = check.run.judge
-    assert judge is not None
-    comparing = with_answer(step, Sample(answer), check.terms, Grouper(step.question))
-    try:
-        event = next(comparing)
-        while True:
-            event = comparing.send(judge.entails(event.pairs))
-    except StopIteration as judged:
-        return cast("Step", judged.value)
 
 
 def _conclude(step: Step, terms: Terms) -> Verdict:

@@ -26,6 +26,7 @@ PREFIX = "SEMTROPY_"
 MODES = ("annotate", "block", "off")
 PLACES = ("body", "headers")
 ON_ERROR = ("pass", "block")
+WITHHOLD = ("flagged", "undecided")
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -77,6 +78,11 @@ class Settings:
         among=MODES,
     )
     place: str = _set("body", "where to put the verdict: body (and headers), or headers only", among=PLACES)
+    withhold: str = _set(
+        "flagged",
+        "what mode block withholds: flagged answers, or with `undecided` those as well",
+        among=WITHHOLD,
+    )
     refusal: str = _set(
         "I am not sure enough of the answer to give it.",
         "what mode block returns instead of a flagged answer",
