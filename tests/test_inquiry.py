@@ -237,7 +237,7 @@ def test_an_inquiry_goes_on_from_an_earlier_one_once_the_answer_is_there():
             new = evidence.answer is not None and evidence.answer.meaning == len(evidence.counts)
             return Belief(float(len(evidence.counts) + new), 0.1)
 
-    asked = terms(estimator=Meanings(), rule=ForOneMeaning())
+    asked = terms(estimator=Meanings(), rule=ForOneMeaning(), rounds=Rounds(growth=1.0))
 
     def play(loop):
         events, reply = [], None

@@ -37,7 +37,7 @@ from semtropy.server.telemetry import PARTS, JSONFormatter  # noqa: E402
 from semtropy.verdict import Outcome  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-EVEN = {f"name {k}": 0.125 for k in range(8)}
+EVEN = {f"name {k}": 0.125 for k in "abcdefgh"}
 
 
 def gateway(model: Any = None, **settings: Any) -> Any:
