@@ -173,7 +173,7 @@ def test_a_budget_of_no_samples_judges_the_answer_alone(stream: bool) -> None:
 
 @pytest.mark.parametrize(("withhold", "blocked"), [("flagged", False), ("undecided", True)])
 def test_an_undecided_answer_is_blocked_only_where_the_operator_says_so(withhold: str, blocked: bool) -> None:
-    app = Answering("left", {"left": 0.8, "right": 0.2}, silent=True)
+    app = Answering("left", {"left": 1.0}, silent=True)
     with gateway(app, mode="block", max_samples=1, withhold=withhold) as url:
         reply = ask(url)
     found = verdict_of(reply)
