@@ -141,7 +141,7 @@ def pitman_yor_moments(floor: float, component: PitmanYorComponent) -> Moments:
     return Moments(found.mean[0], found.variance[0], found.log_evidence[0])
 
 
-def main(cases: int = 600) -> int:
+def main(cases: int = 420) -> int:
     """Print the quantiles of the errors and the worst of each family; 1 if one is over what is allowed."""
     families, rows = misses(cases)
     print(f"exact moments and evidence against mpmath, {cases} random and extreme cases")

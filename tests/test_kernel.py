@@ -121,7 +121,7 @@ def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
                 ask(mass_offsets=np.array(offsets))
 
 
-@pytest.mark.parametrize("tolerance", [0.0, 1.0, np.nan, -1.0])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-300, 1.0, np.nan, -1.0])
 def test_senseless_tolerances_are_refused(tolerance: float) -> None:
     with pytest.raises(ValueError, match="tolerance"):
         solve(tolerance=tolerance)

@@ -251,7 +251,7 @@ static PyObject *solve(PyObject *self, PyObject *args) {
         !same_length(b, ARRAYS, MASS, INPUTS + 1) || !same_length(b, ARRAYS, MASS, INPUTS + 2) ||
         !same_length(b, ARRAYS, ALPHA, INPUTS + 3))
         return refuse(b, n, NULL);
-    const char *why = tolerance > 0 && tolerance < 1 ? fault(b) : "tolerance must lie between 0 and 1";
+    const char *why = tolerance >= 1e-15 && tolerance < 1 ? fault(b) : "tolerance must lie between 1e-15 and 1";
     if (why) return refuse(b, n, why);
     results out = {b[INPUTS].buf, b[INPUTS + 1].buf, b[INPUTS + 2].buf};
     return finish(b, n, raised(run(b, tolerance, out, b[INPUTS + 3].buf)));
