@@ -147,7 +147,7 @@ typedef struct { sums even, odd; } both_sums;
 /* Sums of the integrand weighted by 1, w and w^2, w = phi(x) - phi(x0) - slope (x - x0), at one s. |x| comes from
  * |floor + size e^(-i angle)|^2 = (floor + size)^2 (1 - mixed sin^2(angle / 2)), without underflow. The sine is
  * written as a cosine because a compiler that pairs the two into one call cannot vectorise them. */
-VECTORISED static both_sums add_near(const inner_nodes *nodes, factor f, const ray *r) {
+VECTORISED static both_sums add_direct(const inner_nodes *nodes, factor f, const ray *r) {
     both_sums out;
     for (int part = 0; part < 2; part++) {
         int n = nodes->half / LANES * LANES, from = part * nodes->half;
@@ -180,7 +180,7 @@ VECTORISED static both_sums add_near(const inner_nodes *nodes, factor f, const r
 }
 
 /* The same where x stays near x0: log(x / x0) and the curved part of w from their series. */
-VECTORISED static both_sums add_far(const inner_nodes *nodes, factor f, const ray *r) {
+VECTORISED static both_sums add_series(const inner_nodes *nodes, factor f, const ray *r) {
     both_sums out;
     for (int part = 0; part < 2; part++) {
         int n = nodes->half / LANES * LANES, from = part * nodes->half;
@@ -226,12 +226,12 @@ VECTORISED static both_sums add_far(const inner_nodes *nodes, factor f, const ra
 /* |x - x0| is largest at one of the end nodes where the ray has turned furthest. */
 static int stays_near(const inner_nodes *nodes, double y, double x0, double turn) {
     double cosine = cos(turn), sine = sin(turn), ends[2] = {nodes->size[0] / x0, nodes->size[2 * nodes->half - 1] / x0};
-    int near = 1;
+    int all = 1;
     for (int i = 0; i < 2; i++) {
         double re = ends[i] * cosine - y / x0, im = ends[i] * sine;
-        near = near && re * re + im * im < SERIES_WITHIN * SERIES_WITHIN;
+        all = all && re * re + im * im < SERIES_WITHIN * SERIES_WITHIN;
     }
-    return near;
+    return all;
 }
 
 #endif

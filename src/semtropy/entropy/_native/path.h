@@ -137,7 +137,7 @@ static int gather_bounded(workspace *w, const plan *pl, factor f, int from, int 
     double y = tilted_mean(f, pl->sigma), x0 = f.floor + y;
     int status = place_nodes(&w->inner, f, pl->sigma, y, pl->step);
     if (status) return status;
-    int near = stays_near(&w->inner, y, x0, TURN * pl->reach), narrow = pl->reach < NARROW;
+    int series = stays_near(&w->inner, y, x0, TURN * pl->reach), narrow = pl->reach < NARROW;
     double lean = difference(pl, f.floor, y) - pl->lean;
     for (int i = from; i < pl->n; i += by) {
         const place *at = &w->at[i];
@@ -147,7 +147,7 @@ static int gather_bounded(workspace *w, const plan *pl, factor f, int from, int 
             r.base_re -= (at->s.re - pl->sigma) * y;
             r.base_im -= at->s.im * y;
         }
-        both_sums found = near ? add_far(&w->inner, f, &r) : add_near(&w->inner, f, &r);
+        both_sums found = series ? add_series(&w->inner, f, &r) : add_direct(&w->inner, f, &r);
         add_sums(&w->full[i], add(found.even, found.odd));
         add_sums(&w->half[i], add(found.even, found.even));
     }
