@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,3 +36,28 @@ def test_a_fault_names_its_case() -> None:
 def test_a_case_that_takes_too_long_is_a_fault() -> None:
     with pytest.raises(AssertionError, match="took"):
         attack_all(lambda rng: None, 1, seed=0, seconds=-1.0)
+
+
+def test_the_gateways_judge_sees_faults() -> None:
+    httpx = pytest.importorskip("httpx")
+    pytest.importorskip("fastapi")
+    from tools.fuzz.gateway import ANSWER, judge
+
+    def reply(status: int, kind: str = "application/json") -> object:
+        return httpx.Response(status, headers={"content-type": kind})
+
+    sound = {"plain": True, "sound": True, "path": "/v1/chat/completions"}
+    chunk = '{"choices": [{"delta": {"content": "%s"}}]}'
+    whole = json.dumps({"choices": [{"message": {"content": ANSWER}}]})
+    judge(reply(200), whole, **sound)
+    judge(reply(200, "text/event-stream"), f"data: {chunk % ANSWER}\n\ndata: [DONE]\n\n", **sound)
+    judge(reply(502), '{"error": {"type": "upstream_error"}}', plain=True, sound=False, path="/v1/check")
+    for status, kind, text in (
+        (500, "application/json", '{"error": {"type": "server_error"}}'),
+        (400, "application/json", "{}"),
+        (200, "application/json", '{"choices": [{"message": {"content": "another"}}]}'),
+        (200, "text/event-stream", f"data: {chunk % ANSWER}\n\n"),
+        (200, "text/event-stream", f"data: {chunk % 'another'}\n\ndata: [DONE]\n\n"),
+    ):
+        with pytest.raises(AssertionError):
+            judge(reply(status, kind), text, **sound)
