@@ -1,8 +1,7 @@
-"""Efficiency of `bayes` against `bayes-paper`: distance to the true entropy, order, and what intervals hold.
+"""Efficiency of `bayes` and `bayes-paper`: distance to the true entropy, ranking, and coverage of 90% intervals.
 
-On the paper's own SVAMP samples where they lie beside the project (3-fold, the same draws for both; the truth
-is the entropy of all 100 samples with Miller and Madow's correction), and on simulated two-level data whose
-entropy is known.
+On the paper's own SVAMP samples where they are available (3-fold, the same draws for both; the truth is the entropy of
+all 100 samples with the Miller-Madow correction), and on simulated two-level data whose entropy is known.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ __all__ = ["main"]
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "recordings"
 BUDGETS = (1, 2, 3, 5, 10)
 INTERVALS = (
-    300  # questions a budget whose intervals are looked at, of the first draw: they cost more than a mean
+    300  # questions per budget whose intervals are computed, for the first seed only: they are expensive
 )
-FEW_INTERVALS = 100  # of simulated questions, some of which have hundreds of meanings
+FEW_INTERVALS = 100  # the same for simulated questions, some of which have hundreds of meanings
 
 
 @dataclass(frozen=True)
 class Question:
-    """Sequences drawn, in order: text, log-probability and meaning; the true entropy; whether the answer was wrong."""
+    """Samples in order with their meanings, the true entropy, and whether the answer was wrong (None if unknown)."""
 
     samples: tuple[Sample, ...]
     meanings: tuple[int, ...]
@@ -61,7 +60,7 @@ def recorded(path: Path) -> list[Question]:
 
 
 def simulated(theta: float, size: int, n: int, seed: int = 0) -> list[Question]:
-    """Questions of the two-level model: Dirichlet meanings, Dirichlet-process wordings."""
+    """Questions drawn from the two-level model: Dirichlet meanings, Dirichlet-process sequences."""
     questions = []
     for i in range(n):
         rng = np.random.default_rng([seed, i])
@@ -90,7 +89,7 @@ def auroc(wrong: np.ndarray, score: np.ndarray) -> float:
 def compare(
     questions: Sequence[Question], seeds: int, folds: int = 3
 ) -> dict[str, dict[int, tuple[float, ...]]]:
-    """For each estimator and budget: order (AUROC, or rank correlation), distance, share of 90% intervals that hold."""
+    """For each estimator and budget: AUROC (or rank correlation), distance, coverage of 90% intervals."""
     truth = np.array([q.entropy for q in questions])
     labelled = questions[0].wrong is not None
     looked_at = (INTERVALS if labelled else FEW_INTERVALS) // folds
@@ -137,8 +136,8 @@ def show(title: str, table: dict[str, dict[int, tuple[float, ...]]]) -> None:
 
 
 def main(recordings: bool = True) -> None:
-    """Print the tables: order / distance in nats / share of 90% intervals that hold the truth."""
-    print("AUROC (simulated: rank correlation with the truth) / distance / 90% intervals that hold")
+    """Print the tables: AUROC or rank correlation / distance in nats / coverage of 90% intervals."""
+    print("AUROC (simulated: rank correlation with the truth) / distance / coverage of 90% intervals")
     for path in sorted(SHARED.glob("*.jsonl.gz")) if recordings else []:
         show(path.name.removesuffix(".jsonl.gz"), compare(recorded(path), seeds=5))
     for theta in (0.1, 1.0, 30.0):

@@ -1,4 +1,4 @@
-"""Meanings without end: the partition probabilities, the moments, the distribution, and what a fit makes of them."""
+"""Pitman-Yor components: partition probabilities, moments, the distribution of the entropy, and fitted priors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from semtropy.entropy import (
     SequencePrior,
     component_moments,
 )
-from semtropy.entropy.distribution import Mixture, PosteriorComponent
+from semtropy.entropy.distribution import Mixture, PosteriorComponent, unseen_pitman_yor
 from semtropy.entropy.distribution.unseen_moments import block_moments, skewness
 from semtropy.entropy.distribution.unseen_pitman_yor import pitman_yor_table
 from semtropy.errors import InputError
@@ -87,9 +87,9 @@ def test_moments_agree_with_real_integrals(
 
 def test_a_small_discount_is_many_meanings_of_small_alpha() -> None:
     seen = Observations.of(Evidence(counts=(3, 1), floors=(0.4, 0.05)))
-    endless_kind = PitmanYorComponent(1e-6, SequencePrior(0.3), (2.0,))
+    unbounded = PitmanYorComponent(1e-6, SequencePrior(0.3), (2.0,))
     many = DirichletComponent(2e-6, SequencePrior(0.3), (1_000_000,))
-    one, other = (component_moments([seen], [kind]) for kind in (endless_kind, many))
+    one, other = (component_moments([seen], [kind]) for kind in (unbounded, many))
     assert one.mean[0, 0] == pytest.approx(other.mean[0, 0], abs=1e-5)
     assert one.variance[0, 0] == pytest.approx(other.variance[0, 0], abs=1e-5)
     assert one.log_evidence[0, 0] == pytest.approx(other.log_evidence[0, 0], abs=1e-4)
@@ -129,6 +129,25 @@ def test_the_distribution_is_that_of_stick_breaking(
     assert skewness(-discount, concentration) == pytest.approx((centred**3).mean(), abs=0.08)
 
 
+@pytest.mark.parametrize("discount", [0.02, 0.05])
+def test_a_small_discount_needs_few_tables(discount: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    concentrations = (0.01, 0.7, 3.0)
+    pitman_yor_table.cache_clear()
+    quick = [pitman_yor_table(c, discount) for c in concentrations]
+    assert pitman_yor_table.cache_info().currsize == len(concentrations)
+    monkeypatch.setattr(unseen_pitman_yor, "MOST_STEPS", 1000)
+    pitman_yor_table.cache_clear()
+    for c, table in zip(concentrations, quick, strict=True):
+        above = [c]
+        while above[-1] + discount < 8:
+            above.append(above[-1] + discount)
+        for higher in reversed(above):  # from the top, because the recursion would be too deep
+            pitman_yor_table(higher, discount)
+        points = np.linspace(0.0, table.high, 500)
+        np.testing.assert_allclose(table.cdf(points), pitman_yor_table(c, discount).cdf(points), atol=1e-3)
+    pitman_yor_table.cache_clear()
+
+
 @pytest.mark.parametrize("concentration", [0.3, 1.0, 7.9, 8.1, 1000.0])
 def test_the_distribution_has_the_exact_moments(concentration: float) -> None:
     table = pitman_yor_table(concentration, 0.25)
@@ -139,7 +158,7 @@ def test_the_distribution_has_the_exact_moments(concentration: float) -> None:
     assert np.trapezoid(2 * x * above, x) - mean**2 == pytest.approx(sd**2, rel=0.02)
 
 
-def test_a_mixture_with_an_endless_component_keeps_its_moments() -> None:
+def test_a_mixture_with_a_pitman_yor_component_keeps_its_moments() -> None:
     kind, seen = (
         PitmanYorComponent(0.25, SequencePrior(0.3), (3.0,)),
         Observations.of(Evidence(counts=(2, 1), floors=(0.3, 0.02))),
@@ -189,7 +208,7 @@ def test_a_fit_finds_heavy_tails_and_survives_the_file(tmp_path) -> None:
         (0.5, (0.0,), "concentrations"),
     ],
 )
-def test_impossible_kinds_are_refused(
+def test_impossible_components_are_refused(
     discount: float, concentrations: tuple[float, ...], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

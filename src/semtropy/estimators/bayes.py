@@ -1,4 +1,4 @@
-"""`bayes`: the exact two-level model of meanings and wordings, re-weighed by the evidence of what was seen."""
+"""`bayes`: the exact posterior of the two-level model of meanings and sequences, under a mixture prior."""
 
 from __future__ import annotations
 

@@ -25,10 +25,8 @@ __all__ = ["Known", "Mixture", "mix", "significant"]
 
 FEWEST, SMALL = 128, 1e-3  # draws of a component; a quarter of it for one of small weight
 DROPPED = 1e-4  # the most weight, in sum, of the components that are left out
-OUTLINE, SECTIONS = (
-    33,
-    8,
-)  # points of the support, and parts of an interval between two, when looking for a quantile
+OUTLINE = 33  # points of the support at which the search for a quantile starts
+SECTIONS = 8  # parts into which it divides the interval between two points
 SMALL_RISE = 1e-3  # over such a rise a distribution function is taken to be straight
 
 
@@ -154,7 +152,7 @@ class Mixture:
         """P(entropy <= point) for each point."""
         x = np.asarray(points, dtype=float)
         if np.isnan(x).any():
-            raise InputError("points holds NaN")
+            raise InputError("points contains NaN")
         low, high = self._support
         flat = x.ravel()
         result = (flat >= high).astype(float)
