@@ -122,7 +122,8 @@ def test_an_answer_that_every_sample_contradicts_is_flagged(logprob, estimator):
         "Capital of France?", model=model, judge="exact", estimator=estimator, budget=Budget(samples=5)
     )
     assert verdict.outcome is Outcome.FLAGGED
-    assert "None of " in verdict.explain() or verdict.samples == 0
+    said = verdict.explain()
+    assert "None of " in said or "means something else" in said or verdict.samples == 0
     if verdict.agreement is not None:
         assert verdict.agreement.mean < 0.1
 

@@ -234,10 +234,11 @@ class Verdict:
                 if n == 1
                 else (f"All {n} samples mean what the answer means.")
             )
+        if n == 1:
+            return f'The one sample means something else than the answer: "{drawn[0].text}".'
         agree = f"{own or 'None'} of {n} samples mean{'s' * (own == 1)} what the answer means"
         if len(drawn) == 1:
-            same = "it" if n == 1 else "all of them"
-            return f'{agree}; {same} say{"s" * (n == 1)} "{drawn[0].text}".'
+            return f'{agree}; all of them say "{drawn[0].text}".'
         if len(drawn) == n:
             return f"{agree}; the {n} samples mean {n} different things."
         most = max(drawn, key=lambda meaning: meaning.count)
