@@ -3,7 +3,8 @@
     python -m benchmarks.meaning [--questions N] [--judge J]
 
 The procedure of the Nature paper, for each sample that has no meaning yet, compares it with every later sample in both
-directions. Both are run with the same judge on the first ten samples of each question in ../shared/data/texts.
+directions. Both are run with the same judge and threshold on the first ten samples of each question in
+../shared/data/texts.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def compare(path: Path, judge: Judge, questions: int) -> Comparison:
     rows = [row for row, _ in zip(open_recording(path).rows, range(questions), strict=False)]
     tasks = [GroupingTask(row.question, [sample.text for sample in row.samples[:SAMPLES]]) for row in rows]
     total, theirs, alike, fit, both = Tally(), 0, 0, 0, 0
-    for task, grouped in zip(tasks, cluster_many(tasks, judge), strict=True):
+    for task, grouped in zip(tasks, cluster_many(tasks, judge, prior=0), strict=True):
         meanings, pairs = nature(task.question, task.texts, judge)
         numbers: dict[int, int] = {}
         same = grouped.meanings == [numbers.setdefault(meaning, len(numbers)) for meaning in meanings]

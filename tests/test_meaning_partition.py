@@ -134,6 +134,50 @@ class TestNumbersNeverMerge:
         assert grouper.wordings == (("Paris", "paris.", "PARIS"),)
 
 
+class TestPrior:
+    """The base rate is part of the decision: where all answers differ, joining takes stronger evidence."""
+
+    def grouper(self, *counts: int) -> Grouper:
+        grouper = Grouper("Who?")
+        for name, count in zip("ABCDEFGHIJ", counts, strict=False):
+            placing = grouper.place(f"Person {name}")
+            try:
+                next(placing)
+                while True:
+                    placing.send(np.array([0.0]))
+            except StopIteration:
+                pass
+            for _ in range(count - 1):
+                for _ in grouper.place(f"Person {name}"):
+                    pass
+        return grouper
+
+    def test_even_at_the_first_comparison(self) -> None:
+        assert self.grouper(1).needed(0) == pytest.approx(0.5)
+
+    def test_stronger_evidence_where_all_differ(self) -> None:
+        """(1 + 1/2) / (8 + 1/2) at weight 0.6: log-odds of 1.04 are needed."""
+        assert self.grouper(*[1] * 8).needed(3) == pytest.approx(
+            1 / (1 + math.exp(0.6 * math.log(1.5 / 8.5)))
+        )
+        assert self.grouper(*[1] * 8).needed(3) > 0.7
+
+    def test_less_with_a_clear_majority_but_bounded(self) -> None:
+        assert self.grouper(6, 1).needed(0) < 0.4
+        assert self.grouper(99).needed(0) == pytest.approx(1 / (1 + math.exp(0.6 * 2)))
+
+    def test_judges_that_are_certain_are_not_moved(self) -> None:
+        texts = ["ant", "bee", "cow", "dog", "Ant Farm", "elk"]
+        assert cluster("?", texts, ScriptedJudge(by_first_letter)) == [0, 1, 2, 3, 0, 4]
+        assert cluster("?", texts, ScriptedJudge(by_first_letter), prior=0) == [0, 1, 2, 3, 0, 4]
+
+    def test_a_fixed_threshold_on_request(self) -> None:
+        texts = ["ant", "bee", "cow", "dog", "elk", "ants"]
+        judge = ScriptedJudge({("ant", "ants"): 0.6, ("ants", "ant"): 0.6}, default=0.0)
+        assert cluster("?", texts, judge) == [0, 1, 2, 3, 4, 5]
+        assert cluster("?", texts, judge, prior=0) == [0, 1, 2, 3, 4, 0]
+
+
 class TestModes:
     ONE_WAY = ScriptedJudge({("Paris, France", "Paris"): 1.0}, default=0.0)
 

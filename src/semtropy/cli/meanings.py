@@ -124,9 +124,9 @@ def draw_pairs(rows: Sequence[Row], judge: Judge, most: int, width: int = 100) -
     >>> row = Row({"id": "7", "question": "Capital?", "samples": [{"text": t} for t in ("Paris", "Lutetia", "Rome")]})
     >>> judge = ScriptedJudge({("Paris", "Lutetia"): 0.4}, default=0.1)
     >>> print(*draw_pairs([row], judge, 2), sep="\\n")
-    probability  result  by        id  answers
-           0.40  apart   judge     7   Paris | Lutetia
-           0.10  apart   judge     7   Paris | Rome
+    probability  needed  result  by        id  answers
+           0.40    0.50  apart   judge     7   Paris | Lutetia
+           0.10    0.58  apart   judge     7   Paris | Rome
     """
     from ..meaning import GroupingTask, cluster_many
 
@@ -140,15 +140,15 @@ def draw_pairs(rows: Sequence[Row], judge: Judge, most: int, width: int = 100) -
         for comparison in grouped.comparisons
         if comparison.probability is not None
     ]
-    found.sort(key=lambda pair: (abs((pair[0].probability or 0.0) - 0.5), pair[0].joined))
+    found.sort(key=lambda pair: (abs(pair[0].margin or 0.0), pair[0].joined))
     names = max([len(row.id) for _, row in found[:most]] + [2])
-    yield f"probability  result  by        {'id':<{names}}  answers"
+    yield f"probability  needed  result  by        {'id':<{names}}  answers"
     for comparison, row in found[:most]:
         result = "same" if comparison.joined else "apart"
         answers = " | ".join(" ".join(text.split()) for text in (comparison.first, comparison.second))
         decided = _decided(judge, comparison, row.question)
-        line = f"{comparison.probability:>11.2f}  {result:<6}  {decided:<8}  {row.id:<{names}}  {answers}"
-        yield _fit(line, width)
+        figures = f"{comparison.probability:>11.2f}  {comparison.needed:>6.2f}  {result:<6}  {decided:<8}"
+        yield _fit(f"{figures}  {row.id:<{names}}  {answers}", width)
 
 
 def _decided(judge: Judge, comparison: PairComparison, question: str) -> str:

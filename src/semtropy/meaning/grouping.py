@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .partition import Grouper, PairComparison, Tally, Triple
+from .partition import PRIOR, Grouper, PairComparison, Tally, Triple
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -73,6 +73,7 @@ def cluster(
     *,
     tokens: Sequence[Sequence[Token] | None] | None = None,
     mode: str = "strict",
+    prior: float = PRIOR,
 ) -> list[int]:
     """The meaning of each answer, numbered in order of first appearance.
 
@@ -81,22 +82,29 @@ def cluster(
     judge     a name (`NAMES`) or a judge; None is the built-in one
     tokens    the tokens of each answer, where known
     mode      when two answers are one meaning: strict, relaxed or either (`MODES`)
+    prior     how much the prior odds of joining a meaning count (`Grouper.needed`); 0 for a fixed threshold
 
     >>> cluster("What is 6 + 6?", ["12", "Twelve.", "13", "12.0"], "exact")
     [0, 0, 1, 0]
     """
-    [grouped] = cluster_many([GroupingTask(question, texts, tokens)], judge, mode=mode)
+    [grouped] = cluster_many([GroupingTask(question, texts, tokens)], judge, mode=mode, prior=prior)
     return grouped.meanings
 
 
 def cluster_many(
-    tasks: Iterable[GroupingTask], judge: Judge | str | None = None, *, mode: str = "strict", window: int = 64
+    tasks: Iterable[GroupingTask],
+    judge: Judge | str | None = None,
+    *,
+    mode: str = "strict",
+    prior: float = PRIOR,
+    window: int = 64,
 ) -> Iterator[Grouped]:
     """Group the answers of many questions, in the order of the tasks.
 
     tasks   the questions with their answers
     judge   a name (`NAMES`) or a judge; None is the built-in one
     mode    when two answers are one meaning: strict, relaxed or either (`MODES`)
+    prior   how much the prior odds of joining a meaning count (`Grouper.needed`); 0 for a fixed threshold
     window  the number of questions under way at a time
 
     What one question waits for is judged together with what the others wait for, so that the judge sees full
@@ -113,7 +121,7 @@ def cluster_many(
     active: deque[_PendingGrouping] = deque()
     while True:
         while len(active) < window and (task := next(waiting, None)) is not None:
-            active.append(_PendingGrouping(task, mode))
+            active.append(_PendingGrouping(task, mode, prior))
         if not active:
             return
         asking = [run for run in active if run.wanted]
@@ -152,12 +160,13 @@ class _PendingGrouping:
 
     task: GroupingTask
     mode: str
+    prior: float
     wanted: list[Triple] = field(default_factory=list)
     result: Grouped | None = None
     _steps: Generator[list[Triple], Floats, Grouped] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._steps = _group(self.task, self.mode)
+        self._steps = _group(self.task, self.mode, self.prior)
         self.resume(None)
 
     def resume(self, answers: Floats | None) -> None:
@@ -167,8 +176,8 @@ class _PendingGrouping:
             self.wanted, self.result = [], stop.value
 
 
-def _group(task: GroupingTask, mode: str) -> Generator[list[Triple], Floats, Grouped]:
-    grouper = Grouper(task.question, mode=mode)
+def _group(task: GroupingTask, mode: str, prior: float) -> Generator[list[Triple], Floats, Grouped]:
+    grouper = Grouper(task.question, mode=mode, prior=prior)
     tokens = task.tokens or [None] * len(task.texts)
     meanings = []
     for text, sequence in zip(task.texts, tokens, strict=True):

@@ -8,6 +8,7 @@ new one. An answer equivalent to two meanings joins one of them; no answer is ev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from .quantity import Quantity, quantity
 if TYPE_CHECKING:
     from ..nouns import Floats, Token
 
-__all__ = ["MODES", "Grouper", "PairComparison", "Placing", "Tally", "Triple"]
+__all__ = ["MODES", "PRIOR", "Grouper", "PairComparison", "Placing", "Tally", "Triple"]
 
 Triple = tuple[str, str, str]
 Placing = Generator[list[Triple], "Floats", int]
@@ -34,6 +35,8 @@ MODES = {
 }
 
 
+PRIOR = 0.6  # the weight of the prior odds, fitted on sampled answers (docs/judge-card.md)
+_MOST = 2.0  # prior log-odds at most: more answers than the weight was fitted on make no stronger prior
 _MEMBERS = 50  # different answers of a meaning that a new one's numbers are compared with
 
 
@@ -42,13 +45,15 @@ class PairComparison:
     """One pair of answers that was compared, and what came of it.
 
     `there` is the probability that `first` entails `second`, `back` the other direction; None where it was not asked
-    for. Both are None where the numbers of the two conflict, so that no judge was asked.
+    for. `needed` is the probability that both had to reach. All are None where the numbers of the two conflict, so that
+    no judge was asked.
     """
 
     first: str
     second: str
     there: float | None
     back: float | None
+    needed: float | None
     joined: bool
 
     @property
@@ -56,6 +61,14 @@ class PairComparison:
         """The lower of the probabilities that were asked for."""
         known = [value for value in (self.there, self.back) if value is not None]
         return min(known, default=None)
+
+    @property
+    def margin(self) -> float | None:
+        """How far the probability is from the one needed, in log-odds; small for a close call, negative for apart."""
+        if self.probability is None or self.needed is None:
+            return None
+        found, needed = (min(max(p, 1e-9), 1 - 1e-9) for p in (self.probability, self.needed))
+        return math.log(found / (1 - found)) - math.log(needed / (1 - needed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,8 @@ class Grouper:
 
     question   what was asked
     mode       when two answers are one meaning: strict, relaxed or either (`MODES`)
-    threshold  the probability of entailment from which a direction counts
+    threshold  the probability of entailment from which a direction counts where the prior is even
+    prior      how much the prior odds of joining a meaning count; 0 for the same threshold throughout
 
     `place` is a generator: it yields lists of (question, a, b) to be judged, takes the judge's array for each
     list by `send`, and returns the meaning's number. Drivers differ only in who asks the judge and how.
@@ -111,10 +125,14 @@ class Grouper:
     [('What is the capital of France?', 'Paris', 'Paris, France')]
     """
 
-    def __init__(self, question: str, *, mode: str = "strict", threshold: float = 0.5) -> None:
+    def __init__(
+        self, question: str, *, mode: str = "strict", threshold: float = 0.5, prior: float = PRIOR
+    ) -> None:
         if mode not in MODES:
             raise InputError(f"no mode is called {mode!r}: choose one of {', '.join(MODES)}")
-        self.question, self.mode, self.threshold = question, mode, threshold
+        if not 0 < threshold < 1:
+            raise InputError(f"threshold is {threshold}: a probability between 0 and 1")
+        self.question, self.mode, self.threshold, self.prior = question, mode, threshold, prior
         self.tally = Tally()
         self._meanings: list[int] = []
         self._counts: list[int] = []
@@ -184,33 +202,45 @@ class Grouper:
                 continue
             rival = self._conflicting(meaning, text)
             if rival is not None:
-                self._comparisons.append(PairComparison(rival, text, None, None, joined=False))
-            elif (yield from self._same(self._representatives[meaning], text)):
+                self._comparisons.append(PairComparison(rival, text, None, None, None, joined=False))
+            elif (yield from self._same(meaning, text)):
                 return meaning
         return len(self._counts)
 
-    def _same(self, other: str, text: str) -> Generator[list[Triple], Floats, bool]:
-        """Whether two answers are one meaning.
+    def needed(self, meaning: int) -> float:
+        """The probability of entailment a new answer needs to join a meaning, given the answers so far.
+
+        The prior log-odds of joining meaning j rather than a new one are log((n_j + 1/2) / (k + 1/2)), as in a Chinese
+        restaurant process whose concentration is about the number k of meanings so far; n_j counts the answers of j.
+        They count by the factor `prior`, and at most as e^2 to 1. So a question whose answers all differ asks for
+        stronger evidence than one with a clear majority.
+        """
+        odds = math.log((self._counts[meaning] + 0.5) / (len(self._counts) + 0.5))
+        even = math.log(self.threshold / (1 - self.threshold))
+        return 1 / (1 + math.exp(self.prior * min(max(odds, -_MOST), _MOST) - even))
+
+    def _same(self, meaning: int, text: str) -> Generator[list[Triple], Floats, bool]:
+        """Whether an answer means what the first answer of a meaning does.
 
         The second direction is asked for only where the first leaves it open: most answers that differ fail in
         the first, which saves nearly half of the judge's work. Mode 'relaxed' needs both, in one batch.
         """
+        other, needed = self._representatives[meaning], self.needed(meaning)
         there, back = (self.question, other, text), (self.question, text, other)
         self.tally += Tally(pairs=1)
         if self.mode == "relaxed":
             judged = yield from self._ask(there, back)
-            joined = _relaxed(judged, self.threshold)
-            self._comparisons.append(
-                PairComparison(other, text, float(judged[0, 0]), float(judged[1, 0]), joined)
-            )
+            joined = _relaxed(judged, needed)
+            found = float(judged[0, 0]), float(judged[1, 0])
+            self._comparisons.append(PairComparison(other, text, *found, needed, joined))
             return joined
         enough = self.mode == "either"
         first = float((yield from self._ask(there))[0])
-        joined, second = first >= self.threshold, None
+        joined, second = first >= needed, None
         if joined is not enough:
             second = float((yield from self._ask(back))[0])
-            joined = second >= self.threshold
-        self._comparisons.append(PairComparison(other, text, first, second, joined))
+            joined = second >= needed
+        self._comparisons.append(PairComparison(other, text, first, second, needed, joined))
         return joined
 
     def _conflicting(self, meaning: int, text: str) -> str | None:
