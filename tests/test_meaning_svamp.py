@@ -31,7 +31,10 @@ def aurocs(path: Path) -> dict[tuple[str, int], float]:
 
 @pytest.mark.parametrize(("name", "samples"), SVAMP)
 def test_evaluate_after_cluster(shared_data: Path, tmp_path: Path, name: str, samples: int) -> None:
-    """Every question that is tested on is stripped and grouped anew: the AUROC stays where it was, to 0.02."""
+    """Every question that is tested on is stripped and grouped anew: the AUROC falls by at most 0.01.
+
+    It may rise: the meanings of the second recording keep "17" and "17 inches", "$90" and "90" apart.
+    """
     own, stripped, grouped = (tmp_path / f"{kind}.jsonl" for kind in ("own", "stripped", "grouped"))
     with gzip.open(shared_data / "recordings" / f"{name}.jsonl.gz", "rt") as file:
         lines = [json.loads(line) for line in file]
@@ -45,4 +48,6 @@ def test_evaluate_after_cluster(shared_data: Path, tmp_path: Path, name: str, sa
     assert main(["cluster", str(stripped), str(grouped)]) == 0
     before, after = aurocs(own), aurocs(grouped)
     assert len(before) == 4
-    assert after == pytest.approx(before, abs=0.02)
+    changes = [after[cell] - before[cell] for cell in before]
+    assert min(changes) >= -0.01
+    assert max(changes) <= 0.025
