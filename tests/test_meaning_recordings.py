@@ -116,6 +116,14 @@ class TestCluster:
         assert report.resumed == 0
         assert [row.meanings for row in read_recording(out)] == [(0, 0, 1, 1)] * 3
 
+    def test_the_answer_has_a_meaning_too(self, tmp_path: Path) -> None:
+        source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+        write_recording(source, HEADER, [{**ROWS[0], "answer": {"text": "Rome."}}])
+        cluster_recording(source, out, Exact())
+        [row] = read_recording(out).rows
+        assert row.meanings == (0, 0, 1)
+        assert row["answer"]["meaning"] == 1
+
     @pytest.mark.parametrize(
         ("damage", "line"),
         [

@@ -83,13 +83,13 @@ class ClusterJournal:
         )
 
     def meanings(self, row: Row) -> list[int] | None:
-        """The meanings of a row's samples if these very texts were grouped, else None."""
+        """The meanings of a row's samples, and of its answer, if these very texts were grouped; else None."""
         digest, meanings = self._meanings.get(row.id, ("", []))
-        known = digest and digest == digest_of(row) and len(meanings) == len(row.samples)
-        return meanings if known else None
+        texts = len(row.samples) + (row.answer is not None)
+        return meanings if digest == digest_of(row) and len(meanings) == texts else None
 
     def add(self, row: Row, meanings: list[int]) -> None:
-        """Keep the meanings of a row's samples."""
+        """Keep the meanings of a row's samples and of its answer."""
         digest = digest_of(row)
         self._meanings[row.id] = digest, meanings
         try:
