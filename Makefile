@@ -56,7 +56,7 @@ docs: $(VENV)/.dev  ## rebuild the generated parts of docs/, figures included
 
 picture: $(VENV)/.dev  ## redraw the terminal in the README
 	$(BIN)/python -m tools.picture docs/images/check.svg -- \
-		semtropy check "Who was the mayor of Timisoara in 1911?" --seed 3
+		semtropy check "How many moons does Mars have?" --seed 3
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/*.so src/semtropy/entropy/_native/*.so

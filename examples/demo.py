@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 
 from semtropy import Verdict, check
+from semtropy.verdict import percent
 
 KNOWN = "What is the capital of France?"
 OBSCURE = "Who was the mayor of Timisoara in 1911?"
 
 
 def show(question: str, *, seed: int) -> Verdict:
-    """Check a question and print the verdict, with the samples grouped by meaning if there are any."""
+    """Check a question and print what was found."""
     print(f"\n> {question}", flush=True)
     verdict = check(question, rng=seed)
     print(verdict.explain())
     if verdict.samples:
-        print(verdict.show_groups())
+        print(textwrap.indent(verdict.show_groups(), "  "))
     return verdict
-
-
-def summary(verdict: Verdict) -> str:
-    """How likely the model is to say so again, and what it took to know."""
-    again = "unknown" if verdict.agreement is None else f"{verdict.agreement.mean:.0%}"
-    return f'"{verdict.answer}" again: {again} (entropy {verdict.entropy.mean:.2f} nats, {verdict.samples} samples)'
 
 
 def main(seed: int = 1) -> int:
     """Two verdicts, and what sets them apart."""
     known, obscure = (show(question, seed=seed) for question in (KNOWN, OBSCURE))
-    print(
-        "\nThe same small model gave both answers. How likely would it be to give each of them again?"
-        f"\n  {summary(known)}\n  {summary(obscure)}"
-        '\nTry a question:  .venv/bin/semtropy check "Who wrote Moby Dick?"'
-    )
+    print()
+    for line in (summary(known, obscure), 'Try your own:  .venv/bin/semtropy check "Who wrote Moby Dick?"'):
+        print(textwrap.fill(line, 100))
     return 0
+
+
+def summary(known: Verdict, obscure: Verdict) -> str:
+    """What the two verdicts say together."""
+    first, second = (percent(verdict.agreement.mean) for verdict in (known, obscure) if verdict.agreement)
+    enough = "" if known.samples or obscure.samples else " The probability of the answer itself was enough."
+    return (
+        f"The same small model both times. Asked again 100 times, it would repeat its first answer {first} times, and "
+        f"its second {second}: that one it makes up. Samples drawn: {known.samples} and {obscure.samples}, of at most "
+        f"10 each.{enough}"
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from semtropy.cli import main
 from semtropy.cli._drawing import draw_steps, draw_verdict
 from semtropy.conclusion import conclude
 from semtropy.models.scripted import ScriptedModel
-from semtropy.stopping import Rounds
+from semtropy.stopping import Budget, Rounds, VarianceBelow
 from semtropy.verdict import Verdict
 
 STEADY, SCATTERED = "Capital of France?", "Mayor of Timisoara in 1911?"
@@ -175,8 +176,28 @@ def test_the_picture_shows_samples_meanings_and_the_interval():
     assert "asking ..." in text
     assert "10 of at most 10" in text
     assert text.count("after ") == len(steps)
-    assert "↑ threshold" in text
+    assert "flagged above 0.69" in text
     assert "Likely made up" in text
+    counts = [int(found) for found in re.findall(r"(\d+) × ", text)]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) == 10
+    assert text.count("← the answer") == 1
+
+
+@pytest.mark.parametrize("samples", [0, 4])
+def test_the_picture_shows_agreement_also_without_samples(samples):
+    budget = Budget(samples=samples)
+    model = ScriptedModel({SCATTERED: {"left": 0.7, "Left.": 0.2, "right": 0.1}})
+    asking = Checker.load(model=model, judge="exact", rule=VarianceBelow(0.0), budget=budget)
+    steps = list(asking.stream(SCATTERED, rng=1))
+    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
+    with console.file:
+        console.print(draw_steps(SCATTERED, steps, asking.terms))
+        text = console.export_text()
+    assert re.search(r"agreement [·━●]+  .*\d+ in 100 \(\d+ to", text)
+    assert f"{samples} of at most {samples}" in text
+    assert "after 0" in text
+    assert ("×" in text) == (samples > 0), "no meanings without samples"
 
 
 def in_terminal(arguments, *, interrupt_at=None):

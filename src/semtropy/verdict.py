@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .nouns import Belief, Partition, Sample
 
-__all__ = ["THRESHOLD", "Entropy", "Meaning", "Outcome", "Verdict", "VerdictAgreement", "Wording"]
+__all__ = ["THRESHOLD", "Entropy", "Meaning", "Outcome", "Verdict", "VerdictAgreement", "Wording", "percent"]
 
 THRESHOLD = math.log(2)
 """Flagged above this many nats by default: as unsure as between two equally likely answers."""
@@ -61,13 +61,13 @@ class VerdictAgreement:
         >>> VerdictAgreement(0.83, (0.61, 0.95)).sentence()
         'Asked again, the model would say so 83 times in 100 (90% interval: 61 to 95).'
         """
-        often = _percent(self.mean)
+        often = percent(self.mean)
         times = (
             f"Asked again, the model would say so {often} time{'s' * (often[-2:] not in ('1', ' 1'))} in 100"
         )
         if self.interval is None:
             return f"{times}."
-        low, high = map(_percent, self.interval)
+        low, high = map(percent, self.interval)
         return f"{times} (90% interval: {low} to {high})."
 
 
@@ -327,10 +327,10 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _percent(probability: float) -> str:
+def percent(probability: float) -> str:
     """A probability as a number out of 100: whole, but 0 and 100 only where they are exact.
 
-    >>> _percent(0.996), _percent(1.0)
+    >>> percent(0.996), percent(1.0)
     ('more than 99', '100')
     """
     if 0.995 < probability < 1:

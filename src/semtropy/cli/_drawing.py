@@ -1,4 +1,4 @@
-"""A check as it is drawn in a terminal: samples arriving, meanings with their share, the interval narrowing."""
+"""A check as it is drawn in a terminal: the answer and its agreement, meanings, and the entropy after each round."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..verdict import Outcome
+from ..verdict import Outcome, percent
 from ._text import one_line, printable
 
 if TYPE_CHECKING:
@@ -44,7 +44,26 @@ def draw_steps(question: str, steps: Sequence[Step], terms: Terms) -> Renderable
     )
     drawn.append(f"  {len(last.samples)} of at most {total}")
     answer = Text("  answer    ").append(one_line(last.answer.text) or "(empty)", "bold")
-    return Group(head, Text(), answer, drawn, Text(), _meanings(last), Text(), _narrowing(steps, terms))
+    lines = [head, Text(), answer, *_agreement(last), drawn, Text()]
+    if last.samples:
+        lines += [_meanings(last), Text()]
+    return Group(*lines, _narrowing(steps, terms))
+
+
+def _agreement(step: Step) -> list[RenderableType]:
+    """How probable it is that another sample means the same, as a scale from 0 to 100."""
+    agreement = step.belief.agreement
+    if agreement is None:
+        return []
+    low, high = agreement.interval(0.9) or (agreement.mean, agreement.mean)
+    cells = ["·"] * (_WIDTH + 1)
+    for place in range(_column(low, 1.0), _column(high, 1.0) + 1):
+        cells[place] = "━"
+    cells[_column(agreement.mean, 1.0)] = "●"
+    number = f"  {percent(agreement.mean)} in 100" + (
+        f" ({percent(low)} to {percent(high)})" if high > low else ""
+    )
+    return [Text("  agreement ").append("".join(cells), "cyan").append(number)]
 
 
 def _meanings(step: Step) -> RenderableType:
@@ -54,27 +73,32 @@ def _meanings(step: Step) -> RenderableType:
     for meaning in found[:_SHOWN]:
         share = meaning.count / max(1, len(step.samples))
         bar = Text("█" * max(bool(meaning.count), round(share * 20)), style="cyan")
-        line = Text(one_line(meaning.text) or "(empty)")
-        others = [one_line(wording.text, 24) for wording in meaning.wordings[1:]]
+        line = Text(one_line(meaning.text) or "(empty)", style="bold" if meaning.has_answer else "")
+        if meaning.has_answer:
+            line.append("  ← the answer", "cyan")
+        others = [one_line(wording.text, 24) for wording in meaning.wordings if wording.text != meaning.text]
         if others:
-            line.append("  also " + ", ".join(others[:3]) + (" …" if len(others) > 3 else ""), "dim")
-        table.add_row("  ", bar, f"{meaning.count}", Text("✓" if meaning.has_answer else " "), line)
+            line.append("  also " + ", ".join(others[:3]) + (" …" if len(others) > 3 else ""), "dim not bold")
+        table.add_row("  ", bar, f"{meaning.count:2} ×", line)
     if len(found) > _SHOWN:
         more = len(found) - _SHOWN
-        table.add_row("  ", Text(), "", "", Text(f"and {more} other meaning{'s' * (more > 1)}", style="dim"))
+        table.add_row("  ", Text(), "", Text(f"and {more} other meaning{'s' * (more > 1)}", style="dim"))
     return table
 
 
 def _narrowing(steps: Sequence[Step], terms: Terms) -> RenderableType:
-    """A line a round: the 90% interval of the entropy, its mean, and where the threshold lies."""
+    """One line per round: the 90% interval of the entropy, its mean, and where the threshold lies."""
     intervals = [step.belief.interval() or (step.belief.mean, step.belief.mean) for step in steps]
     top = max(1.0, terms.threshold * 1.25, *(high for _, high in intervals))
     table = Table.grid(padding=(0, 1))
     for step, (low, high) in zip(steps, intervals, strict=True):
         mean = step.belief.mean
-        label = f"{mean:.2f} nats" + (f"  ({low:.2f} to {high:.2f})" if high > low else "")
-        table.add_row(f"  after {len(step.samples):2}", _bar(low, mean, high, terms.threshold, top), label)
-    table.add_row("", Text(" " * _column(terms.threshold, top) + "↑ threshold", style="dim"), "")
+        label = f"{mean:.2f} nats" + (f" ({low:.2f} to {high:.2f})" if high > low else "")
+        table.add_row(f"  after {len(step.samples):<2}", _bar(low, mean, high, terms.threshold, top), label)
+    at, name = _column(terms.threshold, top), f"flagged above {terms.threshold:.2f}"
+    right = f"{' ' * at}↑ {name}"
+    arrow = right if len(right) <= _WIDTH + 1 else f"{name} ↑".rjust(at + 1)
+    table.add_row("", Text(arrow, style="dim"), "")
     return table
 
 

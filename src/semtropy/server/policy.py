@@ -10,7 +10,16 @@ from ..errors import InputError
 from ..estimators import Prior, load_estimator
 from ..inquiry import Terms
 from ..meaning import load_judge
-from ..stopping import RELAXATION, Budget, Decided, FixedSamples, Rounds, Rule, VarianceBelow
+from ..stopping import (
+    LEAST_CONFIDENCE,
+    RELAXATION,
+    Budget,
+    Decided,
+    FixedSamples,
+    Rounds,
+    Rule,
+    VarianceBelow,
+)
 from .schemas import OPEN_JUDGES
 
 if TYPE_CHECKING:
@@ -136,6 +145,8 @@ def terms_to_json(terms: Terms) -> dict[str, Any]:
     for name in ("gamma", "threshold", "confidence", "relaxation", "n"):
         if hasattr(terms.rule, name):
             rule[name] = getattr(terms.rule, name)
+    if isinstance(terms.rule, Decided):
+        rule["least"] = LEAST_CONFIDENCE
     return {
         "estimator": terms.estimator.name,
         "rule": rule,

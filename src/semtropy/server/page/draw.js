@@ -73,7 +73,7 @@ export function drawBelief(holder, now, before, threshold, other) {
   holder.replaceChildren(picture);
 }
 
-// What the stopping rule looks at after each sample, and the level at which it stops.
+// What the stopping rule looks at after each sample, and the level at which it stops: `target(drawn)`.
 // `scale`: where the axis begins and ends, the values it names, and how they are written.
 export function drawProgress(holder, points, target, scale, labelledBy) {
   const height = 150, top = 28, base = height - 40, left = 46;
@@ -85,11 +85,13 @@ export function drawProgress(holder, points, target, scale, labelledBy) {
     picture.append(svg("line", { class: "axis", x1: left, x2: width - SIDE, y1: y(tick), y2: y(tick) }));
     picture.append(svg("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, scale.write(tick)));
   }
-  picture.append(svg("line", { class: "target", x1: left, x2: width - SIDE, y1: y(target), y2: y(target) }));
+  const levels = points.map((point) => y(target(point.drawn)));
+  const edges = [left, ...points.map((point) => x(point.drawn)), width - SIDE];
+  picture.append(svg("path", { class: "target", d: path(edges, [levels[0], ...levels, levels.at(-1)]) }));
   picture.append(svg("path", { class: "track", d: path(points.map((point) => x(point.drawn)), points.map((point) => y(point.value))) }));
   for (const point of points) picture.append(svg("circle", { class: "point", cx: x(point.drawn), cy: y(point.value), r: 3.5 }));
   picture.append(svg("text", { x: 4, y: 12 }, scale.title));
-  picture.append(svg("text", { class: "target-name", x: width - SIDE, y: 12, "text-anchor": "end" }, `stops at ${scale.write(target)}`));
+  picture.append(svg("text", { class: "target-name", x: width - SIDE, y: 12, "text-anchor": "end" }, `stops at ${scale.write(target(points.at(-1).drawn))}`));
   const each = Math.ceil((last - first) / 10);
   for (let drawn = first; drawn <= last; drawn += each) {
     picture.append(svg("text", { x: x(drawn), y: base + 18, "text-anchor": "middle" }, drawn));

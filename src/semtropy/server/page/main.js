@@ -4,7 +4,7 @@ import { drawBelief, drawProgress, drawStudy, element, studyTable } from "./draw
 import { drawMeanings } from "./meanings.js";
 import { forget, past, remember } from "./past.js";
 import { Refused, events, get, post, upload, useKey } from "./talk.js";
-import { agreementText, certainty, costText, entropyText, foundText, percent, plural, ruleText, UNIT } from "./words.js";
+import { agreementText, asked as askedFor, certainty, costText, entropyText, foundText, percent, plural, ruleText, UNIT } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const STARTS = { confidence: "0.95", variance: "0.1", samples: "5" };
@@ -13,7 +13,10 @@ let preset = null; // the gateway's own rule, as the form shows it
 let shown = null; // the check on the page: prompt, terms, samples, answer, meanings, entropies, verdict
 let under = null; // what can stop the check under way
 
-function rule(kind, value) {
+// The rule that two controls stand for; undefined where they stand for the gateway's own.
+function chosen(name, number) {
+  const kind = at(name).value, value = Number(at(number).value);
+  if (preset && kind === preset.kind && value === preset.value) return undefined;
   return { [kind]: kind === "samples" ? Math.max(1, Math.round(value)) : value };
 }
 
@@ -40,8 +43,7 @@ function asked() {
     prompt: at("question").value, stream: true, one_by_one: true, budget: { samples: Number(at("budget").value) },
   };
   // Left as they were, the operator's own rule and flagging apply, calibrated where there is a curve for it.
-  const kind = at("rule").value, value = Number(at("rule-value").value);
-  if (!preset || kind !== preset.kind || value !== preset.value) body.rule = rule(kind, value);
+  body.rule = chosen("rule", "rule-value");
   if (at("threshold").value !== at("threshold").defaultValue) body.threshold = Number(at("threshold").value);
   if (!at("model-row").hidden && at("model-name").value) body.model = at("model-name").value;
   return body;
@@ -133,20 +135,21 @@ function agree() {
   scale.querySelector(".dot").style.left = `${100 * agreement.mean}%`;
 }
 
-function progress({ kind, gamma, confidence }) {
+function progress(terms) {
+  const { kind, gamma } = terms;
   at("progress").replaceChildren();
   const value = { VarianceBelow: (point) => point.variance, Decided: certainty }[kind];
   const points = value ? shown.track.map((point) => ({ drawn: point.drawn, value: value(point) })) : [];
   if (points.length < 2 || !points.every((point) => Number.isFinite(point.value))) return;
   if (kind === "Decided") {
     const scale = { from: 0.5, to: 1, ticks: [0.5, 0.75, 1], write: (v) => `${percent(v)}%`, title: "certainty of the verdict" };
-    drawProgress(at("progress"), points, confidence, scale, "rule-text");
+    drawProgress(at("progress"), points, (drawn) => askedFor(terms, drawn), scale, "rule-text");
     return;
   }
   const most = Math.max(gamma, ...points.map((point) => point.value)) * 1.05 || 1;
   const half = Number((most / 2).toPrecision(1));
   const scale = { from: 0, to: most, ticks: [0, half, 2 * half].filter((v) => v <= most), write: (v) => `${Number(v.toPrecision(2))}`, title: "variance in nats²" };
-  drawProgress(at("progress"), points, gamma, scale, "rule-text");
+  drawProgress(at("progress"), points, () => gamma, scale, "rule-text");
 }
 
 function finish(verdict) {
@@ -189,7 +192,7 @@ async function whatIf() {
   try {
     const found = await post("api/replay", {
       prompt: shown.prompt, answer: shown.answer, samples: shown.samples, one_by_one: true,
-      rule: rule(at("if-rule").value, Number(at("if-value").value)),
+      rule: chosen("if-rule", "if-value"),
       budget: { samples: Number(at("if-budget").value) }, threshold: shown.threshold,
     });
     if (mine !== turn) return;

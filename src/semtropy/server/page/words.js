@@ -41,6 +41,11 @@ export function entropyText({ mean, interval }, threshold) {
 
 export const UNIT = "Nats measure how much answers differ: 0 is always the same meaning, 0.69 two equally likely ones, 2.3 ten.";
 
+// The certainty that the rule asks for after `drawn` samples.
+export function asked({ confidence, relaxation = 0, least = 0.5 }, drawn) {
+  return Math.min(confidence, Math.max(least, confidence - relaxation * drawn));
+}
+
 // How certain the verdict is: the probability of the likelier of a flag and no flag.
 export function certainty({ suspicion }) {
   return suspicion === null || suspicion === undefined ? null : Math.max(suspicion, 1 - suspicion);
@@ -53,7 +58,8 @@ export function ruleText(rule, point) {
   if (rule.kind === "Decided") {
     const sure = certainty(point);
     const now = sure === null ? "" : ` It is ${percent(sure)}%.`;
-    return `Samples are drawn until it is ${percent(rule.confidence)}% certain whether the answer deserves a flag.${now}`;
+    const less = rule.relaxation ? ` (${Number((100 * rule.relaxation).toPrecision(2))} less with every sample, at least ${percent(rule.least)})` : "";
+    return `Samples are drawn until it is ${percent(rule.confidence)}%${less} certain whether the answer deserves a flag.${now}`;
   }
   return `${plural(rule.n, "sample")} ${rule.n === 1 ? "is" : "are"} drawn, whatever they say.`;
 }
