@@ -46,6 +46,18 @@ def _listening(settings: Settings) -> socket.socket:
     return bound
 
 
+def _allow_files(count: int) -> None:
+    """Raise the limit on open files to `count` where the system lets us: each connection is one."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _exit(number: int, frame: FrameType | None) -> None:
     sys.exit(0)
 
@@ -67,6 +79,7 @@ def serve(settings: Settings) -> int:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
     )
+    _allow_files(2 * settings.max_connections + 1000)
     try:
         if settings.workers == 1:
             # After an orderly end uvicorn raises the signal again: with this handler the exit status is then 0.
