@@ -250,7 +250,7 @@ def test_ctrl_c_in_a_terminal_ends_with_what_is_known(smollm2):
         "--seed",
         "1",
     ]
-    text, code = in_terminal(arguments, interrupt_at=b"after  2")
+    text, code = in_terminal(arguments, interrupt_at=b"after 2 ")
     assert code == 130
     assert "Interrupted: the verdict rests on the samples drawn until then." in text
     assert "Traceback" not in text
