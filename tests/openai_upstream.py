@@ -118,7 +118,7 @@ class Upstream:
             part = {"delta": {"role": "assistant", "content": piece}} if chat else {"text": piece}
             await self._event(send, part, None)
             await asyncio.sleep(self.between)
-        end = {"delta": {}} if chat else {"text": ""}
+        end: dict[str, Any] = {"delta": {}} if chat else {"text": ""}
         if choice["logprobs"]:
             end["logprobs"] = choice["logprobs"]
         await self._event(send, end, choice["finish_reason"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ._text import one_line
 
 if TYPE_CHECKING:
     from ..inquiry import Calibrated
@@ -109,11 +110,6 @@ def _columns(line: Scored) -> str:
     if probability is not None:
         mark = f"{probability:.0%}{' !' if line.flagged else ''}"
     return (
-        f"{_short(line.id, 16):<16} {entropy.mean:>7.3f}  {between:<12} {len(line.verdict.meanings):>8}"
-        f" {line.verdict.samples:>7}  {mark:<8} {_short(line.verdict.answer, 48)}"
+        f"{one_line(line.id, 16):<16} {entropy.mean:>7.3f}  {between:<12} {len(line.verdict.meanings):>8}"
+        f" {line.verdict.samples:>7}  {mark:<8} {one_line(line.verdict.answer, 48)}"
     )
-
-
-def _short(text: str, width: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
