@@ -58,7 +58,7 @@ class TestCluster:
         assert report["samples"] == "15 in 9 meanings"
         pairs, judgements = int(report["judged pairs"]), int(report["judgements"].split(",")[0])
         assert 0 < pairs <= judgements <= 2 * pairs <= 2 * 3 * 10
-        assert float(report["seconds"]) > 0
+        assert 0 <= float(report["seconds"]) < 300
 
     @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child process there")
     def test_interrupted_it_goes_on_and_ends_alike(self, tmp_path: Path) -> None:

@@ -130,10 +130,15 @@ def test_agreement_comes_first_then_what_the_run_found(page: Any) -> None:
     choose_rule(page, "samples", "8")
     check(page, SPLIT)
     said = page.locator("#agreement").inner_text()
-    assert re.fullmatch(r"Asked again, it would say so \d+ times in 100 \(\d+ to \d+\)\.", said)
+    number = r"(?:more than |less than )?\d+"
+    assert re.fullmatch(
+        rf"Asked again, it would say so {number} times in 100 \({number} to {number}\)\.", said
+    )
     assert page.locator("#agreement-scale").is_visible()
     found = page.locator("#found").inner_text()
-    assert re.match(r"2 meanings in 8 samples; \d mean what the answer means\.", found)
+    # The draws are random: once in a while all of them have one meaning.
+    scattered = r"2 meanings in 8 samples; (?:\d|none) means? what the answer means\."
+    assert re.match(rf"(?i){scattered}|1 meaning in 8 samples", found), found
     top = [page.locator(each).bounding_box()["y"] for each in ("#sentence", "#agreement", "#found", "#curve")]
     assert top == sorted(top)
 
