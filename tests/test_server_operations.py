@@ -259,10 +259,14 @@ def test_logs_are_json_without_prompts_or_keys(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = "the-prompt-nobody-may-see"
-    for name in ("semtropy", "semtropy.server"):  # another test of this process may have configured logging
-        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
-        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
-    with caplog.at_level(logging.DEBUG), gateway(ScriptedModel({secret: EVEN}), keys=("a-key",)) as url:
+    # Another test of this process may have configured logging: the records are taken from the logger itself.
+    ours_alone = logging.getLogger("semtropy.server")
+    for name, value in {"disabled": False, "propagate": False, "handlers": [caplog.handler]}.items():
+        monkeypatch.setattr(ours_alone, name, value)
+    with (
+        caplog.at_level(logging.DEBUG, logger="semtropy.server"),
+        gateway(ScriptedModel({secret: EVEN}), keys=("a-key",)) as url,
+    ):
         headers = {"Authorization": "Bearer a-key"}
         httpx.post(f"{url}/v1/check", json={"prompt": secret}, headers=headers)
         httpx.post(f"{url}/v1/check", json={"prompt": f"{secret} unknown"}, headers=headers)
