@@ -226,3 +226,12 @@ def test_a_fitted_prior_from_the_command_line(tmp_path, capsys):
     assert Bayes(prior)(rows[0].evidence()).mean < Bayes(prior)(rows[1].evidence()).mean
     assert main(["prior", "fit", str(path), "--out", str(tmp_path / "no" / "folder.json")]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("entropy", [2e307, -0.1, float("nan"), float("inf")])
+def test_a_token_entropy_no_vocabulary_has_is_refused(entropy: float) -> None:
+    """2e307 made the log-weights of a belief infinite."""
+    with pytest.raises(InputError, match="token entropy"):
+        JudgedAnswer(0, -1.0, None, entropy)
+    with pytest.raises(InputError, match="token entropy"):
+        Sample("Paris", -1.0, token_entropies=(0.1, entropy))

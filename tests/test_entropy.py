@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import semtropy.entropy.contour as contour
 from semtropy import Evidence
 from semtropy.entropy import (
+    Observations,
     dirichlet_moments,
     importance_moments,
     mix,
@@ -18,7 +19,7 @@ from semtropy.entropy import (
     moments_batch,
     two_level_moments,
 )
-from semtropy.entropy.components import placement
+from semtropy.entropy.components import SequencePrior, placement
 from semtropy.errors import InputError, SemtropyError
 from semtropy.estimators import load_estimator
 
@@ -236,12 +237,24 @@ def test_screens_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     if contour._kernel is None:
         pytest.skip("the compiled kernel is not built on this machine")
     rng = np.random.default_rng(5)
-    for _ in range(40):
+    sequences = (
+        SequencePrior(0.03, main=2, evenness=1.0),
+        SequencePrior(0.5, discount=0.5),
+        SequencePrior(0.3),
+    )
+    for turn in range(60):
         m = int(rng.integers(1, 9))
         floors = rng.dirichlet(np.ones(m)) * rng.uniform(0, 0.999) * (rng.random(m) < 0.8)
+        powers = rng.uniform(0.5, rng.choice([30, 3000]), m), 10 ** rng.uniform(-1, 1, m)
         alpha = float(10 ** rng.uniform(-2, 1))
         mass = np.arange(0, 40, 4) * alpha
-        powers = rng.uniform(0.5, rng.choice([30, 3000]), m), 10 ** rng.uniform(-1, 1, m)
+        if turn % 2:  # as the two-level model has them: p + q down to -1, sequences of any probability
+            floors = np.clip(10.0 ** rng.uniform(-20, 0, m), 0, 0.9 / m)
+            found = rng.integers(1, 4, m).astype(float)
+            seen = Observations(floors, found, tuple(() for _ in range(m)), np.zeros(m))
+            alpha = float(rng.choice([1.0, -0.02, -0.5]))
+            powers = sequences[turn % 3].powers(alpha, seen)
+            mass = np.array([0.0, 1, 5, 30]) if alpha > 0 else np.array([0.1, 1, 5, 30]) - alpha * m
         ends = np.array([0, m]), np.array([0, mass.size])
         problems = contour.Problems(*powers, floors, ends[0], np.array([alpha]), mass, ends[1])
         monkeypatch.undo()
@@ -249,6 +262,7 @@ def test_screens_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(contour, "_kernel", None)
         np.testing.assert_allclose(contour.screen(problems), compiled, rtol=1e-12, atol=1e-9)
         np.testing.assert_allclose(compiled, log_z, atol=4)
+        np.testing.assert_allclose(compiled[mass > 0], log_z[mass > 0], atol=1)
 
 
 def test_the_importance_sampler_comes_near() -> None:

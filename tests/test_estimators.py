@@ -228,11 +228,10 @@ def test_columns_that_are_left_out_do_not_matter(monkeypatch: pytest.MonkeyPatch
         load_estimator("bayes"),
         [*DRAWS, Evidence(counts=(1,) * 3, floors=(0.02, 1e-9, 1e-10))],
     )
-    extreme = [Evidence(counts=(1,) * 3, floors=(0.02, 1e-16, 1e-34))]
-    quick, quick_extreme = bayes.batch(evidences), bayes.batch(extreme)
+    evidences.append(Evidence(counts=(1,) * 3, floors=(0.02, 1e-16, 1e-34)))
+    quick = bayes.batch(evidences)
     monkeypatch.setattr(two_level, "NEGLIGIBLE", -np.inf)
     np.testing.assert_allclose(quick.mean, bayes.batch(evidences).mean, atol=1e-7)
-    np.testing.assert_allclose(quick_extreme.mean, bayes.batch(extreme).mean, atol=1e-3)
 
 
 def test_what_a_belief_leaves_out_is_bounded_in_sum() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .errors import InputError
-from .samples import Partition, Sample  # noqa: TC001
+from .samples import Partition, Sample, check_token_entropy
 
 __all__ = ["Evidence", "JudgedAnswer", "judged_answer", "sequence_key"]
 
@@ -26,6 +26,10 @@ class JudgedAnswer:
     logprob: float | None = None
     sequence: int | None = None
     token_entropy: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.token_entropy is not None:
+            check_token_entropy(self.token_entropy)
 
 
 @dataclass(frozen=True, slots=True)

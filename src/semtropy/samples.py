@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 from .errors import InputError
 
-__all__ = ["LOGPROB_SLACK", "Partition", "Sample", "Token"]
+__all__ = ["LOGPROB_SLACK", "MOST_TOKEN_ENTROPY", "Partition", "Sample", "Token", "check_token_entropy"]
 
 Token = int | str
 
 # Log-probabilities summed in single or half precision can end a little above 0; a probability or a loss mistaken
 # for one ends well above.
 LOGPROB_SLACK = 1e-2
+# The entropy of a next-token distribution is at most the logarithm of the vocabulary's size, about 13 nats.
+MOST_TOKEN_ENTROPY = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Sample:
     def __post_init__(self) -> None:
         _check_logprob("logprob", self.logprob)
         _check_logprob("sampling_logprob", self.sampling_logprob)
+        for entropy in self.token_entropies or ():
+            check_token_entropy(entropy)
 
 
 def _check_logprob(name: str, value: float | None) -> None:
@@ -58,6 +62,12 @@ def _check_logprob(name: str, value: float | None) -> None:
         raise InputError(
             f"{name} is {value}: a log-probability is a finite number, at most 0 (None where unknown)"
         )
+
+
+def check_token_entropy(value: float) -> None:
+    """Refuse what cannot be the entropy of a next-token distribution."""
+    if not 0 <= value <= MOST_TOKEN_ENTROPY:
+        raise InputError(f"a token entropy is {value}: it must lie between 0 and {MOST_TOKEN_ENTROPY:g} nats")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ import numpy as np
 
 from ..errors import ConvergenceError, InputError
 from .contour_numpy import solve_problem
-from .factors import Factors, exact_room, log_z_estimates
+from .factors import Factors, exact_room
+from .screening import log_z_estimates
 
 try:
     from ._native import contour as _kernel  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Product densities over seen meanings, their saddle points, and what the saddle point alone says of the integral.
+"""Product densities over seen meanings, and their saddle points.
 
 A seen meaning has the factor (floor + y)^p y^(q - 1), where floor + y is its probability; see `contour.py`.
 """
@@ -10,14 +10,13 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Factors", "alone", "exact_room", "log_z_alone", "log_z_estimates"]
+__all__ = ["Factors", "alone", "exact_room", "log_z_alone"]
 
 SMALLEST_SADDLE = 1e-100  # where there is no saddle, the search ends here; its square is still a number
 
@@ -71,48 +70,6 @@ class Factors:
 def exact_room(floors: Floats) -> float:
     """1 - sum(floors), rounded once."""
     return fsum([1.0, *(-floors).tolist()])
-
-
-def log_z_estimates(factors: Factors, masses: Floats) -> Floats:
-    """log Z for each mass from the saddle point alone, to within a small factor.
-
-    Each inner integral is taken as a gamma integral with the same mode and curvature. A mode above the floor misses
-    what lies below y = floor when q is small: that part is added, with (1 + y / floor)^p taken as a straight line.
-    """
-    s = factors.saddles(masses)
-    y, variance = factors.tilted(s)
-    p, q, floors, bounded = factors.p, factors.q, factors.floors, factors.floors > 0
-    rate = s[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):  # where a floor is 0, replaced below
-        shape = rate * y - p * (floors / (floors + y)) * (y / (floors + y))
-        inner = (
-            p * np.log(floors + y) + q * np.log(y) - rate * y + gammaln(shape) - shape * np.log(shape) + shape
-        )
-        line = np.log(1 / q + (np.exp2(np.minimum(p, 60.0)) - 1) / (q + 1))
-        line = np.where(p > 60, p * np.log(2) - np.log(q + 1), line)
-        below = (p + q) * np.log(floors) + line - rate * floors
-        inner = np.where(y > floors, np.logaddexp(inner, below), inner)
-    inner = np.where(bounded, inner, gammaln(p + q) - (p + q) * np.log(rate))
-    curvature = masses / s**2 + variance.sum(axis=1)
-    log_z: Floats = (
-        s * factors.room - masses * np.log(s) + inner.sum(axis=1) - np.log(2 * np.pi * curvature) / 2
-    )
-    if _no_saddle(factors):
-        log_z = np.where(masses > 0, log_z, _log_z_one_large(factors))
-    return np.where(alone(factors, masses), log_z_alone(factors), log_z)
-
-
-def _no_saddle(factors: Factors) -> bool:
-    """Whether, without unseen meanings, the means of y at s = 0 add up to less than the room."""
-    shape = factors.p + factors.q
-    return bool(np.all(shape < 0) and (factors.q * factors.floors / -shape).sum() < factors.room)
-
-
-def _log_z_one_large(factors: Factors) -> float:
-    """log Z where there is no saddle: one meaning takes nearly all the room, the others are integrated freely."""
-    p, q, floors, room = factors.p, factors.q, factors.floors, factors.room
-    free = (p + q) * np.log(floors) + gammaln(q) + gammaln(-p - q) - gammaln(-p)
-    return float(free.sum() + logsumexp(p * np.log(floors + room) + (q - 1) * np.log(room) - free))
 
 
 def alone(factors: Factors, masses: Floats) -> NDArray[np.bool_]:

@@ -155,8 +155,9 @@ def _log_evidence(evidences: Sequence[Evidence], grid: Sequence[Component]) -> F
     """The log-evidence of every row under every column of the grid; equal rows are computed once."""
     distinct = {evidence: place for place, evidence in enumerate(dict.fromkeys(evidences))}
     seen = [Observations.of(evidence) for evidence in distinct]
+    columns = sum(len(component.points) for component in grid)
     parts = [
-        component_moments(seen[i : i + 256], grid, tolerance=1e-5).log_evidence
+        component_moments(seen[i : i + 256], grid, tolerance=1e-5, log_prior=np.zeros(columns)).log_evidence
         for i in range(0, len(seen), 256)
     ]
     return np.concatenate(parts)[[distinct[evidence] for evidence in evidences]]

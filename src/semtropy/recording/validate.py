@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from ..errors import RecordingError
-from ..nouns import LOGPROB_SLACK
+from ..samples import LOGPROB_SLACK, MOST_TOKEN_ENTROPY
 
 __all__ = ["VERSION", "check_header", "check_row", "find_unwritable", "shown"]
 
@@ -79,7 +79,13 @@ def _check_answer(answer: Any) -> None:
         _check_logprob(answer, "answer.", key)
     for key in ("token_logprobs", "sampling_token_logprobs"):
         _check_token_logprobs(answer, "answer.", key)
-    _optional(answer, "token_entropies", _are_numbers, "a list of numbers or null", "answer.")
+    _optional(
+        answer,
+        "token_entropies",
+        _are_entropies,
+        f"a list of numbers from 0 to {MOST_TOKEN_ENTROPY:g} or null",
+        "answer.",
+    )
     _optional(answer, "tokens", _are_tokens, "a list of token ids or token texts, or null", "answer.")
     for key in ("correct", "complete"):
         _optional(answer, key, _is_bool, "true, false or null", "answer.")
@@ -147,6 +153,10 @@ def _are_logprobs(values: Any) -> bool:
 
 def _are_numbers(values: Any) -> bool:
     return type(values) is list and all(map(_is_number, values))
+
+
+def _are_entropies(values: Any) -> bool:
+    return _are_numbers(values) and all(0 <= value <= MOST_TOKEN_ENTROPY for value in values)
 
 
 def _are_tokens(values: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..meaning import NAMES as JUDGES
+from ..samples import MOST_TOKEN_ENTROPY
 from .errors import Problem
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class RecordedAnswer(_Schema):
     text: str
     meaning: int | None = Field(None, ge=0, description="its meaning among those of the samples")
     logprob: float | None = Field(None, le=0, description="at the temperature of the samples")
-    token_entropy: float | None = Field(None, ge=0)
+    token_entropy: float | None = Field(None, ge=0, le=MOST_TOKEN_ENTROPY, description="in nats")
     complete: bool = True
 
 

@@ -10,6 +10,10 @@
 #define LARGEST_POWER 1e9
 #define LARGEST_MASS 1e15
 #define TINIEST_FLOOR 1e-300
+#define SCREEN_STEP 0.5   /* of the inner nodes, where only the size of an integral is wanted */
+#define SCREEN_TURNS 6
+#define MOST_SHAPE 0.25 /* of p + q, where one meaning may take all the room */
+#define SCREEN_MISS 0.1 /* a saddle is near enough where the slope there is this small, squared and over the curvature */
 
 /* ---- problems ------------------------------------------------------------------------------------------- */
 
@@ -89,65 +93,90 @@ static int solve_problem(workspace *w, problem *pr, int first, int last, double 
     return DONE;
 }
 
-/* Without unseen meanings and with p + q < 0 throughout, the means at s = 0 may add up to less than the room, and there is
- * no saddle. One meaning then takes nearly all the room, and the others are integrated freely: a sum over that one. */
-static int no_saddle(const problem *pr, double mass) {
-    double mean = mass > 0 ? HUGE_VAL : 0;
-    for (int j = 0; j < pr->m; j++) {
-        double shape = pr->f[j].p + pr->f[j].q;
-        mean += shape < 0 ? pr->f[j].q * pr->f[j].floor / -shape : HUGE_VAL;
+/* log A, and the mean and variance of y under the factor times exp(-s y), at one real s. Returns what `place_nodes` does. */
+typedef struct { double log_a, mean, variance; } tilted;
+
+static int tilt(inner_nodes *nodes, factor f, double s, tilted *out) {
+    double y = tilted_mean(f, s), shape = f.p + f.q;
+    if (f.floor == 0) {
+        *out = (tilted){log_gamma(shape) - shape * log(s), y, tilted_variance(f, s, y)};
+        return 0;
     }
-    return mean < pr->room;
+    int status = place_nodes(nodes, f, s, y, SCREEN_STEP);
+    if (status) return status;
+    double total = 0, first = 0, second = 0, p = f.p;
+    const double *RESTRICT excess = nodes->excess, *RESTRICT power = nodes->power, *RESTRICT grown = nodes->grown;
+    for (int i = 0; i < 2 * nodes->half; i++) {
+        double weight = exp(p * grown[i] + power[i] - s * excess[i]);
+        total += weight;
+        first += weight * excess[i];
+        second += weight * excess[i] * excess[i];
+    }
+    first /= total;
+    *out = (tilted){log(total) + f.p * log(f.floor + y) + f.q * log(y) - s * y, y + first, second / total - first * first};
+    return 0;
 }
 
-static double log_z_one_large(const problem *pr) {
-    double free = 0, sum = 0, top = -HUGE_VAL;
-    for (int turn = 0; turn < 3; turn++) /* the others' integrals, the largest term, the sum */
-        for (int j = 0; j < pr->m; j++) {
-            factor f = pr->f[j];
-            double shape = f.p + f.q, own = shape * log(f.floor) + log_gamma(f.q) + log_gamma(-shape) - log_gamma(-f.p);
-            double term = f.p * log(f.floor + pr->room) + (f.q - 1) * log(pr->room) - own;
-            if (turn == 0) free += own;
-            if (turn == 1 && term > top) top = term;
-            if (turn == 2) sum += exp(term - top);
-        }
-    return free + top + log(sum);
+/* Without unseen meanings and with p + q near 0 or below throughout, the means at s = 0 may add up to less than the room,
+ * and there is no saddle to speak of. */
+static int one_takes_all(const problem *pr, double mass) {
+    int all = mass == 0;
+    for (int j = 0; j < pr->m; j++) all = all && pr->f[j].p + pr->f[j].q <= MOST_SHAPE;
+    return all;
 }
 
-/* Log Z to within a small factor, from the saddle point alone: enough to see which sizes can matter. The inner integrals
- * are taken as gamma integrals of the same mode and curvature. A mode above the floor misses what lies below y = floor when
- * q is small: that part is added, with (1 + y / floor)^p taken as a straight line. */
-static void saddle_point(const problem *pr, int first, int last, double *log_z) {
+/* One meaning then has nearly all the room, and the others are integrated up to about the room: a sum over that one. */
+static int log_z_one_large(workspace *w, const problem *pr, double *log_z) {
+    double others = 0, sum = 0, top = -HUGE_VAL;
+    for (int j = 0; j < pr->m; j++) {
+        factor f = pr->f[j];
+        tilted t;
+        int status = tilt(&w->inner, f, 1 / pr->room, &t);
+        if (status < 0) return NO_MEMORY;
+        double term = status ? NAN : f.p * log(f.floor + pr->room) + (f.q - 1) * log(pr->room) - t.log_a;
+        others += t.log_a;
+        double next = !(term <= top) ? term : top;
+        sum = sum * exp(top - next) + exp(term - next);
+        top = next;
+    }
+    *log_z = others + top + log(sum);
+    return DONE;
+}
+
+/* Log Z to within a small factor: the saddle-point approximation, with the inner integrals at the saddle by quadrature.
+ * `saddle` knows the means by Laplace's method alone, so Newton's method goes on from there with the true ones. What cannot
+ * be estimated is NaN. */
+static int saddle_point(workspace *w, const problem *pr, int first, int last, double *log_z) {
     for (int k = first; k < last; k++) {
-        if (pr->m == 1 && pr->mass[k] == 0) {
+        double mass = pr->mass[k];
+        if (pr->m == 1 && mass == 0) {
             log_z[k] = log_z_alone(pr);
             continue;
         }
-        if (no_saddle(pr, pr->mass[k])) {
-            log_z[k] = log_z_one_large(pr);
+        if (one_takes_all(pr, mass)) {
+            if (log_z_one_large(w, pr, &log_z[k])) return NO_MEMORY;
             continue;
         }
-        double mass = pr->mass[k], s = saddle(pr->f, pr->m, mass, pr->room), curvature = mass / (s * s);
-        double log_value = s * pr->room - mass * log(s);
-        for (int j = 0; j < pr->m; j++) {
-            factor f = pr->f[j];
-            double y = tilted_mean(f, s), shape = f.p + f.q;
-            curvature += tilted_variance(f, s, y);
-            if (f.floor == 0) {
-                log_value += log_gamma(shape) - shape * log(s);
-                continue;
+        double s = saddle(pr->f, pr->m, mass, pr->room);
+        for (int turn = 0; turn < SCREEN_TURNS; turn++) {
+            double value = s * pr->room - mass * log(s), slope = pr->room - mass / s, bend = mass / (s * s);
+            for (int j = 0; j < pr->m; j++) {
+                tilted t;
+                int status = tilt(&w->inner, pr->f[j], s, &t);
+                if (status < 0) return NO_MEMORY;
+                if (status) t = (tilted){NAN, 0, 0};
+                value += t.log_a;
+                slope -= t.mean;
+                bend += t.variance;
             }
-            shape = s * y - f.p * (f.floor / (f.floor + y)) * (y / (f.floor + y));
-            double part = f.p * log(f.floor + y) + f.q * log(y) - s * y + log_gamma(shape) - shape * log(shape) + shape;
-            if (y > f.floor) {
-                double line = f.p > 60 ? f.p * log(2.0) - log(f.q + 1) : log(1 / f.q + (exp2(f.p) - 1) / (f.q + 1));
-                double below = (f.p + f.q) * log(f.floor) + line - s * f.floor;
-                part = fmax(part, below) + log1p(exp(-fabs(part - below)));
-            }
-            log_value += part;
+            log_z[k] = value - 0.5 * slope * slope / bend - 0.5 * log(2 * PI * bend);
+            if (!(slope * slope > SCREEN_MISS * bend)) break;
+            double jump = -slope / (s * bend);
+            s *= exp(jump > 2 ? 2 : jump < -2 ? -2 : jump);
         }
-        log_z[k] = log_value - 0.5 * log(2 * PI * curvature);
+        w->work += 100.0 * pr->m;
     }
+    return DONE;
 }
 
 /* ---- the Python boundary ---------------------------------------------------------------------------------- */
@@ -216,7 +245,7 @@ static int run(const Py_buffer *b, double tolerance, results out, double *error)
             for (int k = first; k < last; k++) out.log_z[k] = -HUGE_VAL;
             if (error) error[i] = HUGE_VAL;
         } else if (!error) {
-            saddle_point(&pr, first, last, out.log_z);
+            status = saddle_point(&w, &pr, first, last, out.log_z);
         } else {
             status = solve_problem(&w, &pr, first, last, tolerance, out, &error[i]);
         }
