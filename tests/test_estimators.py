@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,11 @@ from semtropy.entropy import DirichletComponent, PitmanYorComponent, SequencePri
 from semtropy.errors import InputError
 from semtropy.estimators import NAMES, PaperPrior, Prior, load_estimator
 from semtropy.estimators.component_mixture import ComponentMixture
+from semtropy.estimators.pitman_yor import _moments
 from semtropy.nouns import Estimator
 
-ENTROPY = ("bayes", "bayes-paper", "histogram", "rescaled")
+COUNTS = ("miller-madow", "chao-shen", "james-stein", "nsb", "pitman-yor")  # these see nothing but counts
+ENTROPY = ("bayes", "bayes-paper", "histogram", "rescaled", "evidential", *COUNTS)
 DRAWS = [
     Evidence(counts=(1,), floors=(0.3,)),
     Evidence(counts=(1,), floors=(0.999,)),
@@ -87,6 +90,104 @@ def test_scattered_answers_have_more_entropy_than_agreeing_ones(estimator: Estim
 def test_an_unknown_name_lists_the_known() -> None:
     with pytest.raises(InputError, match="histogram"):
         load_estimator("magic")
+
+
+EDGES = {
+    "one sample": Evidence(counts=(1,), floors=(0.3,)),
+    "identical": Evidence(counts=(10,), floors=(0.9,)),
+    "all different": Evidence(counts=(1,) * 10, floors=(0.01,) * 10),
+    "no probability": Evidence(counts=(1,), floors=(1e-300,)),
+    "all of the probability": Evidence(counts=(2, 1), floors=(0.75, 0.25)),
+    "one hundred meanings": Evidence(counts=(1,) * 100, floors=(1e-3,) * 100),
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_no_edge_is_a_special_case(estimator: Estimator, edge: str) -> None:
+    belief = estimator(EDGES[edge])
+    assert 0 <= belief.mean < math.inf
+    assert belief.variance is None or 0 <= belief.variance < math.inf
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_estimators_of_counts_see_nothing_else(name: str) -> None:
+    one = load_estimator(name)(Evidence(counts=(3, 1), floors=(0.5, 0.1)))
+    assert one == replace(load_estimator(name)(Evidence(counts=(1, 3))), distribution=one.distribution)
+
+
+@pytest.mark.parametrize("name", [*COUNTS, "histogram"])
+def test_doubled_counts_say_no_more_is_unseen(name: str) -> None:
+    once, twice = (load_estimator(name)(Evidence(counts=counts)).mean for counts in ((3, 1, 1), (6, 2, 2)))
+    assert twice <= once + 1e-12
+    assert name == "histogram" or twice < once
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "counts", "mean", "variance"),
+    [
+        ("histogram", {}, (3, 1, 1), 0.950271, None),
+        ("miller-madow", {}, (3, 1, 1), 1.150271, None),
+        ("chao-shen", {}, (3, 1, 1), 1.489525, None),
+        ("chao-shen", {}, (1, 1, 1), 2.460487, None),
+        ("chao-shen", {}, (1,), 0.0, None),
+        ("james-stein", {"size": 5}, (3, 1, 1), 1.512954, None),
+        ("james-stein", {"size": 20}, (3, 1, 1), 2.155117, None),
+        ("james-stein", {"size": 3}, (3, 1, 1), math.log(3), None),
+        ("nsb", {"size": 5}, (3, 1, 1), 1.2199, 0.0730),
+        ("nsb", {"size": 20}, (3, 1, 1), 1.6491, 0.2985),
+        ("nsb", {"size": 100}, (3, 1, 1), 1.8366, 0.5148),
+        ("pitman-yor", {}, (2, 2, 4, 1), 1.815, 0.235),
+    ],
+)
+def test_published_numbers(
+    name: str, options: dict[str, int], counts: tuple[int, ...], mean: float, variance: float | None
+) -> None:
+    belief = load_estimator(name, **options)(Evidence(counts=counts))
+    digits = 5e-4 if name == "pitman-yor" else 5e-5
+    assert belief.mean == pytest.approx(mean, abs=digits)
+    assert belief.variance == (None if variance is None else pytest.approx(variance, abs=digits))
+
+
+def test_one_sample_leaves_nsb_at_half_of_the_largest_entropy() -> None:
+    assert load_estimator("nsb", size=50)(DRAWS[0]).mean == pytest.approx(math.log(50) / 2, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["nsb", "james-stein"])
+def test_the_number_of_meanings_is_told_or_assumed(name: str) -> None:
+    assert any("K = 10" in note for note in load_estimator(name)(DRAWS[0]).notes)
+    assert not load_estimator(name, size=7)(DRAWS[0]).notes
+    for wrong in (0, -1, 2.5, "7", True):
+        with pytest.raises(InputError, match="size"):
+            load_estimator(name, size=wrong)
+
+
+def test_pitman_yor_says_where_no_meaning_repeats() -> None:
+    assert any("twice" in note for note in load_estimator("pitman-yor")(Evidence(counts=(1, 1))).notes)
+    assert not load_estimator("pitman-yor")(Evidence(counts=(2, 1))).notes
+
+
+def test_pitman_yor_agrees_with_simulated_processes() -> None:
+    """Means and variances of the entropy under posteriors drawn by stick breaking."""
+    rng = np.random.default_rng(3)
+    counts, alpha, discount = (3, 1), np.array([1.5]), np.array([0.3])
+    mean, variance = _moments(counts, alpha, discount)
+    m, draws, sticks = len(counts), 4000, 3000
+    shares = rng.dirichlet([*(c - 0.3 for c in counts), 1.5 + m * 0.3], size=draws)
+    order = np.arange(1, sticks + 1)
+    broken = rng.beta(1 - 0.3, 1.5 + m * 0.3 + 0.3 * order, size=(draws, sticks))
+    inner = broken * np.exp(np.log1p(-broken).cumsum(axis=1) - np.log1p(-broken))
+    p = np.concatenate([shares[:, :m], shares[:, m:] * inner], axis=1)
+    h = -np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0).sum(axis=1)
+    assert h.mean() == pytest.approx(mean[0], abs=0.04)
+    assert h.var() == pytest.approx(variance[0], rel=0.1)
+
+
+def test_evidential_counts_what_has_no_probability_as_unseen() -> None:
+    evidential = load_estimator("evidential")
+    belief = evidential(Evidence(counts=(2, 1)))
+    assert belief.mean == pytest.approx(math.log(3))
+    assert any("log-probability" in note for note in belief.notes)
+    assert evidential(Evidence(counts=(2, 1), floors=(0.6, 0.6))).mean == pytest.approx(math.log(2))
 
 
 @pytest.mark.parametrize("name", ["bayes", "bayes-paper"])
@@ -199,7 +300,7 @@ def test_many_meanings_are_no_special_case(meanings: int) -> None:
 
 
 @pytest.mark.parametrize("count", [10**9, 10**20, 10**300])
-@pytest.mark.parametrize("name", ["bayes", "bayes-paper"])
+@pytest.mark.parametrize("name", ["bayes", "bayes-paper", "nsb", "pitman-yor"])
 def test_counts_out_of_range_are_input_errors(name: str, count: int) -> None:
     with pytest.raises(InputError, match="largest"):
         load_estimator(name)(Evidence(counts=(count,)))

@@ -24,6 +24,12 @@ _REGISTRY = {
     "histogram": ("histogram", "Histogram"),
     "rescaled": ("rescaled", "Rescaled"),
     "rescaled-length": ("rescaled", "RescaledLength"),
+    "miller-madow": ("miller_madow", "MillerMadow"),
+    "chao-shen": ("chao_shen", "ChaoShen"),
+    "james-stein": ("james_stein", "JamesStein"),
+    "nsb": ("nsb", "Nsb"),
+    "pitman-yor": ("pitman_yor", "PitmanYor"),
+    "evidential": ("evidential", "Evidential"),
 }
 NAMES = tuple(name for name in _REGISTRY if name != "agreement")
 _PRIORS = {"agreement": Prior, "bayes": Prior, "bayes-paper": PaperPrior}

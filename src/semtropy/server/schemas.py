@@ -28,7 +28,19 @@ __all__ = [
     "read_completion_request",
 ]
 
-EstimatorName = Literal["bayes", "bayes-paper", "histogram", "rescaled", "rescaled-length"]
+EstimatorName = Literal[
+    "bayes",
+    "bayes-paper",
+    "histogram",
+    "rescaled",
+    "rescaled-length",
+    "miller-madow",
+    "chao-shen",
+    "james-stein",
+    "nsb",
+    "pitman-yor",
+    "evidential",
+]
 # Judges that load a path or ask another model can only be chosen by the operator.
 OPEN_JUDGES = tuple(name for name in JUDGES if ":" not in name)
 Text = Annotated[str, Field(max_length=200)]

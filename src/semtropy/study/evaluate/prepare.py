@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import InputError
 from ...estimators import NAMES as ESTIMATORS
 from ...estimators import PaperPrior, Prior, load_method, required_column
+from ...estimators.counts import median_size
 from ...estimators.histogram import plug_in
 from ...recording import Recording, Row, read_recording
 from ...scorers import NAMES as SCORERS
@@ -152,6 +153,10 @@ def _fit(
         specs["bayes-paper"] = EstimatorSpec("bayes-paper", {"prior": sizes})
         for alpha in alphas:
             specs[f"bayes-paper@{alpha:g}"] = EstimatorSpec("bayes-paper", {"prior": sizes, "alpha": alpha})
+    sized = [name for name in ("james-stein", "nsb") if name in methods]
+    if sized:
+        size = median_size(training)
+        specs |= {name: EstimatorSpec(name, {"size": size}) for name in sized}
     if "rescaled" in methods:
         # One draw in thousands may hold nothing but samples cut off by a length limit.
         specs["rescaled"] = EstimatorSpec("rescaled", {"clip_missing": True})

@@ -1,0 +1,76 @@
+"""What estimators that see nothing but counts share: equal counts, in whatever order, are computed once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import InputError
+from ..nouns import Belief, Beliefs, Evidence
+from .training import row_samples
+
+__all__ = [
+    "DEFAULT_SIZE",
+    "UNTRAINED_SIZE",
+    "Counts",
+    "CountsEstimator",
+    "check_size",
+    "median_size",
+    "sorted_counts",
+]
+
+# How often each meaning was drawn, the most frequent first.
+Counts = tuple[int, ...]
+
+# The number of meanings K of estimators that need one and were given none.
+DEFAULT_SIZE = 10
+UNTRAINED_SIZE = f"no number of meanings was given: K = {DEFAULT_SIZE} was taken"
+
+
+def sorted_counts(evidence: Evidence) -> Counts:
+    """The counts of the evidence, the largest first.
+
+    >>> sorted_counts(Evidence(counts=(1, 3, 2)))
+    (3, 2, 1)
+    """
+    return tuple(sorted(evidence.counts, reverse=True))
+
+
+class CountsEstimator(ABC):
+    """An estimator without a variance that is a function of the counts, given as `entropy`."""
+
+    name: ClassVar[str]
+    has_variance: ClassVar[bool] = False
+    uses_answer: ClassVar[bool] = False
+
+    @abstractmethod
+    def entropy(self, counts: Counts) -> float:
+        """The estimate in nats."""
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        return Belief(self.entropy(sorted_counts(evidence)), notes=self.notes)
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        once = lru_cache(maxsize=None)(self.entropy)
+        return Beliefs(np.array([once(sorted_counts(each)) for each in evidences], dtype=float), None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that every belief carries."""
+        return ()
+
+
+def check_size(size: object) -> None:
+    """Refuse a number of meanings K that is not None or a whole number from 1."""
+    if size is not None and not (type(size) is int and size >= 1):
+        raise InputError(f"size is {size!r}: the number of meanings, a whole number from 1, or None")
+
+
+def median_size(rows: Iterable[Any]) -> int:
+    """The median number of meanings among training questions, at least 2: with K = 1 nothing is uncertain."""
+    sizes = sorted(row_samples(row)[1].size for row in rows)
+    return max(2, sizes[len(sizes) // 2]) if sizes else DEFAULT_SIZE
