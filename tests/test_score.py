@@ -142,14 +142,14 @@ def test_a_judge_by_name() -> None:
 def test_without_the_built_in_judge_spelling_decides_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     import semtropy.meaning
 
-    real = semtropy.meaning.cluster
+    real = semtropy.meaning.load_judge
 
-    def bare(question: str, texts: Sequence[str], judge: Any = None, **options: Any) -> list[int]:
-        if judge is None:
+    def bare(name: str | None = None) -> Any:
+        if name is None:
             raise MissingExtra("onnxruntime", extra="local")
-        return real(question, texts, judge, **options)
+        return real(name)
 
-    monkeypatch.setattr(semtropy.meaning, "cluster", bare)
+    monkeypatch.setattr(semtropy.meaning, "load_judge", bare)
     belief = score(["The Paris.", "paris", "Rome"], estimator="histogram")
     assert belief.mean == pytest.approx(load_estimator("histogram")(Evidence(counts=(2, 1))).mean)
     assert "grouped by spelling alone" in belief.notes[0]

@@ -16,7 +16,7 @@ import numpy as np
 
 from .conclusion import conclude
 from .estimators import as_estimator
-from .inquiry import Calibrated, Compare, Draw, Drawn, Exchange, Step, Terms, inquire
+from .inquiry import PENDING, Calibrated, Compare, Draw, Drawn, Exchange, Step, Terms, inquire
 from .models import load_model, portal
 from .nouns import Estimator, Judge, Model, Sample
 from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rounds, Rule
@@ -41,7 +41,8 @@ class Options(TypedDict, total=False):
 
     model        a name (see `semtropy.models.FORMS`) or a Model; default "smollm2", the built-in model
     answer       the answer to judge, a str or a Sample, where there is one already; default: the model gives one
-    judge        a name or a Judge; default the best one that is installed
+    judge        a name (see `semtropy.meaning.NAMES`) or a Judge; "llm" asks the model that is checked; default the
+                 built-in one
     estimator    a name or an Estimator; default "bayes"
     prior        the prior of an estimator given by name; default the one that ships
     rule         when to stop; default Decided(threshold): once more samples are unlikely to change the verdict. An
@@ -99,7 +100,8 @@ class Checker:
             calibration=options.get("calibration"),
         )
         model = options.get("model", "smollm2")
-        return cls(_named(model) if isinstance(model, str) else model, _judge(options.get("judge")), terms)
+        model = _named(model) if isinstance(model, str) else model
+        return cls(model, _judge(options.get("judge"), model), terms)
 
     def stream(
         self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
@@ -139,14 +141,21 @@ class Checker:
     ) -> Verdict:
         """The verdict on `prompt`."""
         *_, last = self.stream(prompt, answer=answer, rng=rng)
-        return conclude(last, self.terms)
+        return self.conclude(last)
 
     async def acheck(
         self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
     ) -> Verdict:
         """`check`, awaitable."""
         last = [step async for step in self.astream(prompt, answer=answer, rng=rng)][-1]
-        return conclude(last, self.terms)
+        return self.conclude(last)
+
+    def conclude(self, step: Step) -> Verdict:
+        """The verdict after a step, with what the judge says of its grouping."""
+        from .meaning.scripts import judge_warnings
+
+        texts = [sample.text for sample in (step.answer, *step.samples) if sample is not PENDING]
+        return conclude(step, self.terms, judge_warnings(self.judge, texts))
 
     def _exchange(self, prompt: str, answer: str | Sample | None, earlier: Step | None = None) -> Exchange:
         from .meaning.partition import Grouper
@@ -237,12 +246,10 @@ async def _loaded(options: Options) -> AsyncIterator[Checker]:
         yield checker
 
 
-def _judge(judge: str | Judge | None) -> Judge:
+def _judge(judge: str | Judge | None, model: Model) -> Judge:
     from .meaning import load_judge
 
-    if judge is None or isinstance(judge, str):
-        return load_judge(*([] if judge is None else [judge]))
-    return judge
+    return load_judge(judge, model=model) if judge is None or isinstance(judge, str) else judge
 
 
 def _question_options(options: Options) -> dict[str, Any]:

@@ -20,9 +20,12 @@ __all__ = ["conclude", "make_verdict"]
 _DECIDED = {Reason.DECIDED_HIGH: Outcome.FLAGGED, Reason.DECIDED_LOW: Outcome.STEADY}
 
 
-def conclude(step: Step, terms: Terms) -> Verdict:
-    """The verdict after a step of a check; a step without a reason was interrupted."""
-    warnings: list[str] = []
+def conclude(step: Step, terms: Terms, warnings: Sequence[str] = ()) -> Verdict:
+    """The verdict after a step of a check; a step without a reason was interrupted.
+
+    `warnings` are those of the judge that grouped the answers.
+    """
+    warnings = list(warnings)
     if terms.budget.tokens is not None and step.spent.tokens is None:
         warnings.append("The model does not count its tokens: the token budget could not be kept.")
     return make_verdict(

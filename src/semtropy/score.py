@@ -184,10 +184,12 @@ def _judge(
     question: str | None,
     judge: str | Judge | None,
 ) -> tuple[list[int], tuple[str, ...]]:
-    from .meaning import cluster
+    from .meaning import cluster, load_judge
+    from .meaning.scripts import judge_warnings
 
     try:
-        return cluster(question or "", texts, judge, tokens=tokens), ()
+        made = load_judge(judge) if judge is None or isinstance(judge, str) else judge
+        return cluster(question or "", texts, made, tokens=tokens), judge_warnings(made, texts)
     except MissingExtra:
         if judge is not None:
             raise

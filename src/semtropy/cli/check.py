@@ -41,7 +41,12 @@ def register(commands: Any) -> None:
         metavar="URL",
         help="base URL of the endpoint, for openai:MODEL (default: $OPENAI_BASE_URL)",
     )
-    add("--judge", help="the judge that groups answers by meaning (default: the built-in one)")
+    add(
+        "--judge",
+        metavar="J",
+        help="the judge that groups answers by meaning: builtin (default), llm (asks the model that is checked), "
+        "llm:MODEL, nli:NAME_OR_PATH, numeric, normalised or exact",
+    )
     add("--estimator", default="bayes", help="bayes (default), histogram, ...")
     add("--prior", metavar="FILE", help="a prior fitted on training questions")
     add("--calibration", metavar="FILE", help="a file written by `semtropy calibrate`")
@@ -91,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _checker(arguments: argparse.Namespace) -> Checker:
     from ..check import Checker, Options
+    from ..meaning import load_judge
     from ..models import load_model
     from ..stopping import Budget, Decided, VarianceBelow
 
@@ -114,6 +120,9 @@ def _checker(arguments: argparse.Namespace) -> Checker:
             f"--base-url goes with openai:MODEL or completions:MODEL, not with {arguments.model}"
         )
     options["model"] = load_model(arguments.model, **settings)
+    asked = (arguments.judge or "").removeprefix("llm:")
+    if settings and asked.startswith(("openai:", "completions:")):  # another model of the same endpoint
+        options["judge"] = load_judge("llm", model=load_model(asked, **settings))
     return Checker.load(**options)
 
 
@@ -133,9 +142,7 @@ def _one(checker: Checker, arguments: argparse.Namespace) -> int:
         interrupted = True
         if not steps:
             raise
-    from ..conclusion import conclude
-
-    verdict = conclude(steps[-1], checker.terms)
+    verdict = checker.conclude(steps[-1])
     _print(verdict, arguments)
     return INTERRUPTED if interrupted else EXIT_CODES[verdict.outcome]
 

@@ -89,10 +89,16 @@ def read_relation(reply: str) -> int | None:
     return next(place for place, stem in enumerate(_ORDER) if word.startswith(stem))
 
 
-def load_llm(name: str) -> Llm:
-    """The judge that asks the model of that name."""
+def load_llm(name: str, model: Model | None = None) -> Llm:
+    """The judge that asks the model of that name, or `model` where the name is empty."""
     from ..models import load_model
 
+    if not name:
+        if model is None:
+            raise InputError(
+                "judge llm asks the model that is checked, and no model is checked here: name one, llm:MODEL"
+            )
+        return Llm(model)
     try:
         return Llm(load_model(name))
     except InputError as error:

@@ -12,6 +12,8 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from .normal import normalise
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -62,23 +64,26 @@ def _letters(text: str) -> Counter[str]:
 
 
 def warn_unreadable(texts: Iterable[str]) -> str | None:
-    """A sentence that says how many answers the built-in judge could not read, and what to do; None if it read all.
+    """A sentence that says how many answers the built-in judge could not read, and what to do.
+
+    None where it read all, and where all are spelled alike, so that there was nothing to judge.
 
     >>> print(warn_unreadable(["Москва", "Киев", "Moscow"]))
     2 of 3 answers are in a script the built-in judge does not read (Cyrillic): they were grouped by spelling alone. \
-Choose a judge that reads it: --judge llm:MODEL.
+Choose a judge that reads it: --judge llm:MODEL, or --judge llm for the model that is checked.
     >>> warn_unreadable(["Paris"])
     """
     texts = list(texts)
     unread = [text for text in texts if not readable(text)]
-    if not unread:
+    if not unread or len({normalise(text) for text in texts}) == 1:
         return None
     scripts = sum((_letters(text) for text in unread), Counter[str]())
     del scripts["Latin"]
     named = ", ".join(script for script, _ in scripts.most_common(3))
     return (
         f"{len(unread)} of {len(texts)} answers are in a script the built-in judge does not read ({named}): they were"
-        " grouped by spelling alone. Choose a judge that reads it: --judge llm:MODEL."
+        " grouped by spelling alone. Choose a judge that reads it: --judge llm:MODEL, or --judge llm for the model that"
+        " is checked."
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..inquiry import Calibrated
-    from ..nouns import Estimator, Floats, Judge
+    from ..nouns import Estimator, Floats, Judge, Model
     from .schemas import CheckOptions
     from .settings import Settings
 
@@ -54,16 +54,21 @@ class Policy:
             self.prior = Prior.load(settings.prior)
         if settings.calibration is not None and self.calibration is None:
             self.calibration = Calibration.load(settings.calibration)
-        if self.default_judge is None:
+        if self.default_judge is None and settings.judge != "llm":
             self.default_judge = load_judge(settings.judge)
         self.estimator(settings.estimator)
 
-    def judge(self, name: str | None) -> Judge:
-        """The judge a request names, or the operator's default; it never sees a long answer in full."""
-        return BoundedJudge(self._judge(name))
+    def judge(self, name: str | None, model: Model) -> Judge:
+        """The judge a request names, or the operator's default; it never sees a long answer in full.
 
-    def _judge(self, name: str | None) -> Judge:
+        The judge "llm" asks `model`, the one that answers the request, with the key of its client.
+        """
+        return BoundedJudge(self._judge(name, model))
+
+    def _judge(self, name: str | None, model: Model) -> Judge:
         if name is None or name == self.settings.judge:
+            if self.default_judge is None and self.settings.judge == "llm":
+                return load_judge("llm", model=getattr(model, "plain", model))
             if self.default_judge is None:
                 self.default_judge = load_judge(self.settings.judge)
             return self.default_judge
@@ -130,6 +135,8 @@ class BoundedJudge:
 
     def __init__(self, judge: Judge, limit: int = JUDGED_CHARACTERS) -> None:
         self._judge, self._limit = judge, limit
+        if hasattr(judge, "warnings"):
+            self.warnings = judge.warnings
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         return self._judge.entails([(self._cut(q), self._cut(a), self._cut(b)) for q, a, b in batch])

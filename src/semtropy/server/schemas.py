@@ -42,7 +42,8 @@ EstimatorName = Literal[
     "evidential",
 ]
 # Judges that load a path or ask another model can only be chosen by the operator.
-OPEN_JUDGES = tuple(name for name in JUDGES if ":" not in name)
+# Judges that a request may name: not those that cost more requests, or read the operator's files.
+OPEN_JUDGES = tuple(name for name in JUDGES if ":" not in name and name != "llm")
 Text = Annotated[str, Field(max_length=200)]
 
 

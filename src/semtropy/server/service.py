@@ -88,7 +88,8 @@ class Service:
         answered   the client gets its answer elsewhere: only samples are drawn
         """
         terms = self._terms(options)
-        judge = Cached(timed_judge(self.policy.judge(options.judge), self.metrics), capacity=JUDGEMENTS)
+        chosen_judge = self.policy.judge(options.judge, model)
+        judge = Cached(timed_judge(chosen_judge, self.metrics), capacity=JUDGEMENTS)
         checker = Checker(timed_model(model, self.metrics), judge, terms)
 
         async def steps() -> AsyncIterator[Step]:
@@ -136,7 +137,7 @@ class Service:
         if step.reason is None:
             return None
         with self.metrics.timed("concluding"):
-            verdict = await asyncio.to_thread(_conclude, step, terms)
+            verdict = await asyncio.to_thread(conclude, step, terms)
         self.metrics.run_finished(step)
         self.metrics.runs.labels("new").inc()
         self.metrics.checks.labels(verdict.outcome).inc()
@@ -165,7 +166,7 @@ class Service:
 
     async def _concluded(self, step: Step, check: PendingCheck, answer: Sample | None) -> Verdict:
         if answer is None:
-            return await asyncio.to_thread(_conclude, step, check.terms)
+            return await asyncio.to_thread(_conclude, step, check.checker)
         seconds = check.terms.budget.seconds
         left = None if seconds is None else max(JUDGING, seconds - step.spent.seconds)
         steps = check.checker.astream(step.question, answer=answer, earlier=step)
@@ -174,12 +175,12 @@ class Service:
         except (
             ModelTimeout
         ):  # the judge was too slow: what is known of the samples says nothing of this answer
-            verdict = await asyncio.to_thread(_conclude, replace(step, answer=answer), check.terms)
+            verdict = await asyncio.to_thread(_conclude, replace(step, answer=answer), check.checker)
             warnings = (*verdict.warnings, NOT_COMPARED)
             return replace(verdict, outcome=Outcome.UNDECIDED, reason=Reason.SECONDS, warnings=warnings)
         self.metrics.samples.inc(judged.spent.samples - step.spent.samples)
         self.metrics.pairs.inc(judged.spent.judge_calls - step.spent.judge_calls)
-        return await asyncio.to_thread(_conclude, judged, check.terms)
+        return await asyncio.to_thread(_conclude, judged, check.checker)
 
     def count_failure(self, error: Exception) -> None:
         """Count a failed check; an unexpected error is logged too."""
@@ -215,9 +216,9 @@ async def _within(source: AsyncIterator[Step], seconds: float | None) -> AsyncIt
             yield last
 
 
-def _conclude(step: Step, terms: Terms) -> Verdict:
+def _conclude(step: Step, checker: Checker) -> Verdict:
     """`conclude`, with a warning where answers were too long to be compared in full."""
-    verdict = conclude(step, terms)
+    verdict = checker.conclude(step)
     long = sum(len(sample.text) > JUDGED_CHARACTERS for sample in step.samples)
     if not long:
         return verdict

@@ -68,7 +68,10 @@ class Settings:
     upstream_timeout: float = _set(120.0, "seconds to wait for the upstream to send something", least=0.1)
     upstream_concurrency: int = _set(32, "concurrent sampling requests to the upstream", least=1)
     model: str = _set("smollm2", "the model to use without an upstream")
-    judge: str | None = _set(None, "the judge that groups answers by meaning (default: the built-in one)")
+    judge: str | None = _set(
+        None,
+        "the judge that groups answers by meaning; llm asks the model that answers (default: the built-in one)",
+    )
     estimator: str = _set("bayes", "estimator of the entropy")
     prior: str | None = _set(None, "file with a prior fitted on training questions")
     calibration: str | None = _set(None, "file written by `semtropy calibrate`")

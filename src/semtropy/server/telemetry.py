@@ -213,6 +213,8 @@ class _TimedAsyncModel(_TimedModel):
 class _TimedJudge:
     def __init__(self, judge: Judge, metrics: Metrics) -> None:
         self._judge, self._metrics = judge, metrics
+        if hasattr(judge, "warnings"):
+            self.warnings = judge.warnings
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         with self._metrics.timed("judging"):

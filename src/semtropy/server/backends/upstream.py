@@ -39,6 +39,7 @@ _HOP_BY_HOP = {
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
 _PASSED_ON = ("user-agent",)
+_JUDGE_TOKENS = 64  # of a judge's reply, however short the client wants its answers
 # Close idle connections before the upstream does (5 s is common): a request could meet a closing one.
 _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0)
 
@@ -180,6 +181,14 @@ class ConversationModel:
         refused: RefusedParameters,
     ) -> None:
         self.name, self._asker, self._fields, self._refused = asker.name, asker, fields, refused
+
+    @property
+    def plain(self) -> Chat | Completions:
+        """The same model with the same key, for other questions: a judge asks it."""
+        asker = self._asker
+        plain = type(asker)(asker.model, asker.endpoint, max_tokens=max(asker.max_tokens, _JUDGE_TOKENS))
+        plain.refused = asker.refused
+        return plain
 
     async def asample(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None

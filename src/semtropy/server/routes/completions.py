@@ -81,7 +81,7 @@ async def _complete(request: Request, kind: CompletionKind) -> Response:
     )
     mode = asked.options.mode or gateway.settings.mode
     if mode != "off":  # options that cannot be met are refused before anything is sent
-        gateway.policy.judge(asked.options.judge)
+        gateway.policy.judge(asked.options.judge, gateway.backend.sampler(asked))
         gateway.policy.terms(asked.options)
     start = time.perf_counter()
     opening = gateway.backend.open(asked, request.headers)
