@@ -1,4 +1,4 @@
-"""The pages that are made from the code: the command line and the Python interface."""
+"""The pages that are made from the code: the command line, the Python interface, and the files of `front`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from unittest.mock import patch
 from semtropy.cli import parser
 
 from .api import MADE, api_page
+from .front import front_pages
 
 __all__ = ["cli_page", "commands", "generated", "options"]
 
@@ -20,7 +21,7 @@ Parser = argparse.ArgumentParser
 def generated(root: Path) -> dict[Path, str]:
     """Every generated page as it should be now."""
     docs = root / "docs"
-    return {docs / "cli.md": cli_page(parser()), docs / "api.md": api_page()}
+    return {docs / "cli.md": cli_page(parser()), docs / "api.md": api_page(), **front_pages(root)}
 
 
 def commands(top: Parser) -> dict[tuple[str, ...], Parser]:

@@ -44,7 +44,7 @@ __all__ = [
     "stream",
     "write_recording",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each export lives. It is imported when first asked for, so `import semtropy` costs next to nothing.
 _HOME = {

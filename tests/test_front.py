@@ -1,0 +1,128 @@
+"""The files a stranger meets first: valid by their schemas, in step, and with one source of addresses."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.front import citation, index_entries, llms_txt, mkdocs_yml, release_date, urls
+
+from semtropy import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+ADDRESS = re.compile(r"https?://(?:semtropy|forge)\.example[^\s\"')>\]]*")
+SCHEMAS = {
+    "CITATION.cff": "citation-file-format",
+    ".github/dependabot.yml": "dependabot",
+    ".github/ISSUE_TEMPLATE/config.yml": "github-issue-config",
+    ".github/ISSUE_TEMPLATE/bug.yml": "github-issue-forms",
+    ".github/ISSUE_TEMPLATE/idea.yml": "github-issue-forms",
+    ".github/ISSUE_TEMPLATE/verdict.yml": "github-issue-forms",
+}
+
+
+def validate(schema: str, *files: Path) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        f"vendor.{schema}",
+        "--force-filetype",
+        "yaml",
+    ]
+    return subprocess.run([*command, *map(str, files)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("schema", sorted(set(SCHEMAS.values())))
+def test_files_are_valid(schema: str) -> None:
+    found = validate(schema, *(ROOT / name for name, kind in SCHEMAS.items() if kind == schema))
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_an_invalid_file_is_found(tmp_path: Path) -> None:
+    wrong = tmp_path / "CITATION.cff"
+    wrong.write_text(citation(ROOT).replace("authors:\n  - name: The semtropy developers\n", ""))
+    assert "'authors' is a required property" in validate("citation-file-format", wrong).stdout
+
+
+def load_yaml(text: str) -> Any:
+    return pytest.importorskip("yaml", reason="needs PyYAML: pip install pyyaml").safe_load(text)
+
+
+def test_the_citation_names_the_version_and_the_paper() -> None:
+    cited = load_yaml(citation(ROOT))
+    assert cited["version"] == __version__
+    assert cited["date-released"] == release_date(ROOT)
+    assert [author["family-names"] for author in cited["references"][0]["authors"]] == [
+        "Ciosek",
+        "Felicioni",
+        "Ghiassian",
+    ]
+
+
+def test_the_changelog_has_the_version_and_a_place_for_the_next() -> None:
+    sections = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert sections[:2] == ["Unreleased", __version__]
+
+
+def test_addresses_are_written_in_one_place() -> None:
+    """No file but pyproject.toml and those made from it has an address of the project."""
+    made = {"CITATION.cff", "llms.txt", "mkdocs.yml", "pyproject.toml", "test_front.py"}
+    folders = ("docs", "src", "tests", "tools", "examples", "benchmarks", "training", ".github", ".ci")
+    files = [*ROOT.iterdir(), *(file for name in folders for file in (ROOT / name).rglob("*"))]
+    held = [
+        file
+        for file in files
+        if file.is_file() and file.suffix not in {".so", ".pyd", ".onnx", ".gz", ".png"}
+    ]
+    found = [
+        f"{file}: {address}"
+        for file in held
+        if file.name not in made
+        for address in ADDRESS.findall(file.read_text(encoding="utf-8", errors="ignore"))
+    ]
+    assert len(held) > 200
+    assert not found, "\n".join(found)
+
+
+def test_another_forge_is_one_edit(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "CHANGELOG.md", "docs/index.md"):
+        copy = tmp_path / name
+        copy.parent.mkdir(exist_ok=True)
+        text = (ROOT / name).read_text()
+        copy.write_text(
+            text.replace("forge.example", "git.example.org").replace("semtropy.example", "docs.example.org")
+        )
+    made = citation(tmp_path) + llms_txt(tmp_path) + mkdocs_yml(tmp_path)
+    assert not ADDRESS.findall(made)
+    assert "https://git.example.org/semtropy/semtropy" in made
+
+
+def test_every_page_of_the_index_is_in_the_navigation() -> None:
+    entries = index_entries(ROOT)
+    assert len(entries) > 20
+    nav = load_yaml(mkdocs_yml(ROOT))["nav"]
+    held = [
+        path
+        for section in nav
+        for pages in section.values()
+        if isinstance(pages, list)
+        for one in pages
+        for path in one.values()
+    ]
+    assert len(held) == len(set(held)) == len(entries)
+    assert {"checking.md", "gateway.md", "project/vision.md", "project/changelog.md"} <= set(held)
+    address = urls(ROOT)["Documentation"]
+    assert all(f"]({address}{path.removesuffix('.md')}/)" in llms_txt(ROOT) for path in held)
+
+
+def test_classifiers_name_the_versions_that_are_tested() -> None:
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    named = [each.rpartition(" ")[2] for each in classifiers if re.search(r":: 3\.\d+$", each)]
+    assert named == ["3.11", "3.12", "3.13", "3.14"]
