@@ -13,15 +13,10 @@ import mpmath as mp
 import numpy as np
 
 from benchmarks.reference import one_of_a_few, one_seen, pitman_yor_seen, two_seen
-from semtropy.entropy import (
-    Moments,
-    Observations,
-    PitmanYorComponent,
-    SequencePrior,
-    component_moments,
-    moments,
-    two_level_moments,
-)
+from semtropy.entropy import Moments, moments, two_level_moments
+from semtropy.entropy.components import PitmanYorComponent, SequencePrior
+from semtropy.entropy.observations import Observations
+from semtropy.entropy.two_level import component_moments
 
 __all__ = ["main", "pitman_yor_moments"]
 

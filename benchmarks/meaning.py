@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semtropy.meaning import Cached, GroupingTask, Tally, cluster_many, load_judge
+from semtropy.meaning import Cached, load_judge
 from semtropy.meaning.builtin import Builtin
+from semtropy.meaning.grouping import GroupingTask, cluster_many
+from semtropy.meaning.partition import Tally
 from semtropy.recording import open_recording
 
 if TYPE_CHECKING:

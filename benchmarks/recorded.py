@@ -23,17 +23,18 @@ from scipy.stats import spearmanr
 
 from semtropy.estimators.histogram import plug_in
 from semtropy.scorers import NAMES as SCORERS
-from semtropy.study.evaluate import Split, estimate_recordings
 from semtropy.study.evaluate.metrics import auroc, half_width, round_scores
 from semtropy.study.evaluate.parallel import available_cores
 from semtropy.study.evaluate.resample import ResamplingPlan
+from semtropy.study.evaluate.run import estimate_recordings
+from semtropy.study.evaluate.split import Split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from semtropy.recording import Draws
+    from semtropy.recording.draws import Draws
     from semtropy.study.evaluate.prepare import PreparedRecording
     from semtropy.study.evaluate.resample import Scores
 
@@ -66,7 +67,7 @@ def entropy_of_all(draws: Draws) -> float:
     """The entropy of all samples with Miller and Madow's correction, in nats.
 
     >>> from semtropy import Partition, Sample
-    >>> from semtropy.recording import Draws
+    >>> from semtropy.recording.draws import Draws
     >>> round(entropy_of_all(Draws.of([Sample("a"), Sample("b")], Partition((0, 1)))), 4)
     0.9431
     """

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from semtropy import Evidence
-from semtropy.entropy import importance_moments, moments, moments_batch
+from semtropy.entropy import moments, moments_batch
+from semtropy.entropy.importance import importance_moments
 from semtropy.estimators import Prior, load_estimator
 
 __all__ = ["main"]

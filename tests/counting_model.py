@@ -88,7 +88,8 @@ def kill_at_sync(number: int) -> None:
 
 def main(folder: str, marks: str, questions: str, samples: str, event: str, number: str) -> None:
     """One session of a run in a process of its own, killed at the `number`-th `event` (sample, sync or never)."""
-    from semtropy.study.generate import BriefPrompt, GenerationPlan, generate, load_dataset, load_engine
+    from semtropy.study.generate import GenerationPlan, generate, load_dataset, load_engine
+    from semtropy.study.generate.prompts import BriefPrompt
 
     if event == "sync":
         kill_at_sync(int(number))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recordings_made import graded_recording
 from semtropy import Budget, Evidence, Prior, Sample, check, read_recording, score
 from semtropy.cli import main
-from semtropy.entropy import Observations
+from semtropy.entropy.observations import Observations
 from semtropy.entropy.shares import predictive_probabilities, share_distribution
 from semtropy.errors import InputError
 from semtropy.estimators.bayes import AgreementScore, Bayes
@@ -68,7 +68,7 @@ def test_an_answer_never_spoils_a_belief_and_probabilities_sum_to_1(evidence):
 
 def new_meaning(evidence: Evidence) -> float:
     """The predictive probability of a meaning not seen yet, from the evidence with and without such a draw."""
-    from semtropy.entropy import component_moments
+    from semtropy.entropy.two_level import component_moments
 
     seen = Observations.of(evidence)
     components, log_prior = BAYES.prior.for_evidence(evidence, seen.floors.size)

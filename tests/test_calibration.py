@@ -16,7 +16,8 @@ from semtropy.calibration import Calibration, Isotonic, Logistic
 from semtropy.cli import main
 from semtropy.errors import InputError
 from semtropy.recording import Header, Recording, Row, write_recording
-from semtropy.study.calibrate import fit_calibration, threshold_for
+from semtropy.study.calibrate import fit_calibration
+from semtropy.study.calibrate.fit import threshold_for
 from semtropy.study.calibrate.reliability import draw_reliability
 from semtropy.study.evaluate.report.figures import figure_bytes
 

@@ -8,17 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc, xlogy
 
-from semtropy.entropy import (
-    DirichletComponent,
-    Observations,
-    SequencePrior,
-    cdf,
-    component_moments,
-    dirichlet_moments,
-    moments,
-    two_level_cdf,
-    two_level_moments,
-)
+from semtropy.entropy import cdf, dirichlet_moments, moments, two_level_cdf, two_level_moments
+from semtropy.entropy.components import DirichletComponent, SequencePrior
 from semtropy.entropy.distribution import (
     Mixture,
     PosteriorComponent,
@@ -29,6 +20,8 @@ from semtropy.entropy.distribution import (
     unseen_dirichlet,
 )
 from semtropy.entropy.distribution.unseen_dirichlet import shared_table, symmetric_table
+from semtropy.entropy.observations import Observations
+from semtropy.entropy.two_level import component_moments
 from semtropy.errors import ConvergenceError, InputError
 
 

@@ -12,8 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tools.api import MOST, api_page, entry, public_names, too_many, undescribed, without_example
+from tools.api import (
+    MOST,
+    api_page,
+    entry,
+    private_examples,
+    public_names,
+    too_many,
+    undescribed,
+    undescribed_members,
+    without_example,
+)
 from tools.checks import bad_commands, bad_links, pages, undocumented, unlisted
+from tools.examples import private_uses
 from tools.generated import cli_page
 from tools.markdown import Block, blocks
 
@@ -29,7 +40,6 @@ PYTHON = [
     for page in PAGES
     for block in blocks((ROOT / page).read_text())
     if block.language in {"python", "py", "pycon"}
-    if page != "docs/api.md"  # its examples come from docstrings, where test_doctests runs them
 ]
 
 
@@ -72,6 +82,12 @@ def test_python_runs(page: str, block: Block) -> None:
     else:
         compile(block.code, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         assert not list(missing_names(block.code))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
+def test_pages_use_public_names(page: str) -> None:
+    found = list(private_uses((ROOT / page).read_text(), public_names()))
+    assert not found, f"{page} uses what docs/api.md does not list: {', '.join(found)}"
 
 
 def test_missing_names_are_found() -> None:
@@ -178,6 +194,16 @@ def test_the_interface_is_small() -> None:
 
 def test_parameters_are_described() -> None:
     found = list(undescribed())
+    assert not found, "\n".join(found)
+
+
+def test_methods_and_constants_are_described() -> None:
+    found = list(undescribed_members())
+    assert not found, "\n".join(found)
+
+
+def test_examples_use_public_names() -> None:
+    found = list(private_examples())
     assert not found, "\n".join(found)
 
 

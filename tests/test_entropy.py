@@ -10,16 +10,11 @@ from hypothesis import strategies as st
 
 import semtropy.entropy.contour as contour
 from semtropy import Evidence
-from semtropy.entropy import (
-    Observations,
-    dirichlet_moments,
-    importance_moments,
-    mix,
-    moments,
-    moments_batch,
-    two_level_moments,
-)
+from semtropy.entropy import dirichlet_moments, moments, moments_batch, two_level_moments
 from semtropy.entropy.components import SequencePrior, placement
+from semtropy.entropy.distribution import mix
+from semtropy.entropy.importance import importance_moments
+from semtropy.entropy.observations import Observations
 from semtropy.errors import InputError, SemtropyError
 from semtropy.estimators import load_estimator
 

@@ -12,7 +12,8 @@ import pytest
 
 import semtropy.estimators
 from semtropy import Evidence, Partition, Sample
-from semtropy.entropy import DirichletComponent, PitmanYorComponent, SequencePrior, contour, two_level
+from semtropy.entropy import contour, two_level
+from semtropy.entropy.components import DirichletComponent, PitmanYorComponent, SequencePrior
 from semtropy.errors import InputError
 from semtropy.estimators import NAMES, PaperPrior, Prior, load_estimator
 from semtropy.estimators.component_mixture import ComponentMixture

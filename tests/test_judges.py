@@ -11,18 +11,11 @@ import pytest
 
 from semtropy import Sample
 from semtropy.errors import InputError
-from semtropy.meaning import (
-    NAMES,
-    Cached,
-    Exact,
-    Normalised,
-    Numeric,
-    ScriptedJudge,
-    cluster,
-    load_judge,
-)
+from semtropy.meaning import NAMES, Cached, ScriptedJudge, cluster, load_judge
+from semtropy.meaning.exact import Exact, Normalised
 from semtropy.meaning.llm import Llm, read_relation
 from semtropy.meaning.nli import read_labels
+from semtropy.meaning.numeric import Numeric
 from semtropy.meaning.store import JudgementStore
 
 BATCH = [

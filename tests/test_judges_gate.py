@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from training import gate
 
-from semtropy.meaning import Cached, Numeric
+from semtropy.meaning import Cached
 from semtropy.meaning.builtin import Builtin
+from semtropy.meaning.numeric import Numeric
 
 ARITHMETIC = ("arithmetic", "scripts")
 

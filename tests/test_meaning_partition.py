@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 from semtropy import Evidence, Sample, score
 from semtropy.errors import InputError
 from semtropy.estimators import load_estimator
-from semtropy.meaning import Exact, Grouper, GroupingTask, ScriptedJudge, Tally, cluster, cluster_many
+from semtropy.meaning import ScriptedJudge, cluster
+from semtropy.meaning.exact import Exact
+from semtropy.meaning.grouping import GroupingTask, cluster_many
+from semtropy.meaning.partition import Grouper, Tally
 
 QUESTION = "What is the capital of France?"
 

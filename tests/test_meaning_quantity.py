@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semtropy.meaning import normalise, quantity
 from semtropy.meaning.arithmetic import conflict, settled
+from semtropy.meaning.normal import normalise
+from semtropy.meaning.quantity import quantity
 from semtropy.meaning.words import number
 
 SAME = [

@@ -12,7 +12,10 @@ import pytest
 
 from semtropy.cli import main
 from semtropy.errors import InputError
-from semtropy.meaning import Exact, GroupingTask, Numeric, ScriptedJudge, cluster_many, load_judge
+from semtropy.meaning import ScriptedJudge, load_judge
+from semtropy.meaning.exact import Exact
+from semtropy.meaning.grouping import GroupingTask, cluster_many
+from semtropy.meaning.numeric import Numeric
 from semtropy.meaning.recordings import cluster_recording
 from semtropy.recording import read_recording, write_recording
 from semtropy.recording.store import RecordingStore

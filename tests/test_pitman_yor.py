@@ -12,17 +12,13 @@ from scipy.special import digamma
 
 import semtropy.entropy.contour as contour
 from semtropy import Evidence
-from semtropy.entropy import (
-    DirichletComponent,
-    Moments,
-    Observations,
-    PitmanYorComponent,
-    SequencePrior,
-    component_moments,
-)
+from semtropy.entropy import Moments
+from semtropy.entropy.components import DirichletComponent, PitmanYorComponent, SequencePrior
 from semtropy.entropy.distribution import Mixture, PosteriorComponent, unseen_pitman_yor
 from semtropy.entropy.distribution.unseen_moments import block_moments, skewness
 from semtropy.entropy.distribution.unseen_pitman_yor import pitman_yor_table
+from semtropy.entropy.observations import Observations
+from semtropy.entropy.two_level import component_moments
 from semtropy.errors import InputError
 from semtropy.estimators import Prior, load_estimator
 

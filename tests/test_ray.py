@@ -13,7 +13,7 @@ import pytest
 
 from semtropy.recording.parts import row_lines
 from semtropy.recording.store_tools import verify
-from semtropy.study.generate import Progress, generate
+from semtropy.study.generate import generate
 from semtropy.study.generate.datasets import load_dataset
 from semtropy.study.generate.engines import load_engine
 from semtropy.study.generate.prompts import BriefPrompt
@@ -21,6 +21,8 @@ from semtropy.study.generate.requests import GenerationPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from semtropy.study.generate.run import Progress
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 pytest.importorskip("ray.data", reason="the extra `ray` is not installed")

@@ -11,7 +11,8 @@ import pytest
 from benchmarks.recorded import entropy_of_all, main
 
 from semtropy import Partition, Sample
-from semtropy.recording import Draws, Header, write_recording
+from semtropy.recording import Header, write_recording
+from semtropy.recording.draws import Draws
 
 
 def test_the_yardstick_is_miller_and_madows() -> None:

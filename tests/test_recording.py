@@ -19,16 +19,9 @@ from hypothesis import strategies as st
 
 from semtropy import Evidence, Partition, Sample
 from semtropy.errors import RecordingError
-from semtropy.recording import (
-    Draws,
-    Header,
-    Row,
-    Writer,
-    open_recording,
-    read_recording,
-    read_rows,
-    write_recording,
-)
+from semtropy.recording import Header, Row, Writer, open_recording, read_recording, write_recording
+from semtropy.recording.draws import Draws
+from semtropy.recording.formats import read_rows
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 HEADER = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semtropy.errors import MissingExtra, RecordingError
-from semtropy.recording import open_recording, read_recording, read_rows, write_recording
+from semtropy.recording import open_recording, read_recording, write_recording
+from semtropy.recording.formats import read_rows
 from test_recording import HEADER, ROW, SHARED, bits, headers, rows
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -20,9 +20,10 @@ from semtropy.cli.evaluate import parse_budgets
 from semtropy.errors import InputError, RecordingError
 from semtropy.estimators import NAMES
 from semtropy.recording import Header, Recording, Row, write_recording
-from semtropy.study.evaluate import METHODS, Split, evaluate
+from semtropy.study.evaluate import METHODS, evaluate
 from semtropy.study.evaluate.questions import StudyQuestion, natural_key, sorted_by_id
 from semtropy.study.evaluate.resample import ResamplingPlan, draw_order, estimate_draws
+from semtropy.study.evaluate.split import Split
 
 CHEAP = ["histogram", "length"]
 

@@ -26,7 +26,9 @@ print("the end")
 """
 
 
-@pytest.mark.parametrize("name", ["api", "checks", "docstrings", "figures", "markdown", "picture"])
+@pytest.mark.parametrize(
+    "name", ["api", "checks", "docstrings", "examples", "figures", "markdown", "picture"]
+)
 def test_examples(name: str) -> None:
     tested = doctest.testmod(import_module(f"tools.{name}"))
     assert tested.attempted > 0

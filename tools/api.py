@@ -11,12 +11,24 @@ from enum import Enum
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, get_origin, is_typeddict
+from typing import Any, is_typeddict
 
-from .docstrings import Docstring, field_comments, read
+from .docstrings import Docstring, constant_docstrings, field_comments, read
+from .examples import imports_for
 from .markdown import anchor
 
-__all__ = ["MADE", "MOST", "PUBLIC", "api_page", "public_names", "too_many", "undescribed", "without_example"]
+__all__ = [
+    "MADE",
+    "MOST",
+    "PUBLIC",
+    "api_page",
+    "private_examples",
+    "public_names",
+    "too_many",
+    "undescribed",
+    "undescribed_members",
+    "without_example",
+]
 
 # The public interface: what these list in `__all__`, and nothing else. Other modules may change at any time.
 PUBLIC = (
@@ -28,6 +40,9 @@ PUBLIC = (
     "semtropy.models",
     "semtropy.recording",
     "semtropy.study",
+    "semtropy.study.generate",
+    "semtropy.study.evaluate",
+    "semtropy.study.calibrate",
 )
 MOST = 75
 INTRODUCTION = """Everything listed here is public: documented, tested, and changed only with a line in the changelog.
@@ -85,6 +100,34 @@ def undescribed() -> Iterator[str]:
         yield from (f"{name}: nothing describes {one}" for one in fields if one not in doc.described)
 
 
+def undescribed_members() -> Iterator[str]:
+    """Methods and properties of public classes, and public constants, that nothing describes."""
+    for module, names in public_names().items():
+        home = import_module(module)
+        for name in names:
+            value = getattr(home, name)
+            if isinstance(value, type):
+                yield from (
+                    f"{module}.{name}: nothing describes {row}"
+                    for rows in members(value)
+                    for row in rows.splitlines()
+                    if ": " not in row or row.endswith(": Call self as a function.")
+                )
+            elif not inspect.isroutine(value) and name not in constant_docstrings(home):
+                yield f"{module}.{name}: a constant without a docstring below it"
+
+
+def private_examples() -> Iterator[str]:
+    """Private names that the examples of public names need."""
+    public = public_names()
+    for module, names in public.items():
+        for name in names:
+            value = getattr(import_module(module), name)
+            if isinstance(value, type) or inspect.isroutine(value):
+                used = imports_for(parts(value)[0].example, value.__module__, public)[1]
+                yield from (f"{module}.{name}: the example uses {one}, which is private" for one in used)
+
+
 def without_example() -> Iterator[str]:
     """Public classes and functions whose docstring shows no example."""
     yield from (name for name, doc, _ in documented() if not doc.example)
@@ -104,14 +147,14 @@ def api_page() -> str:
         home = import_module(module)
         made += [f"## {module}", *read(inspect.getdoc(home) or "").paragraphs_with_summary()]
         for name in own:
-            made += entry(name, getattr(home, name))
+            made += entry(name, getattr(home, name), home)
     return "\n\n".join(part for part in made if part) + "\n"
 
 
-def entry(name: str, value: Any) -> list[str]:
+def entry(name: str, value: Any, home: ModuleType | None = None) -> list[str]:
     """One name: a heading, how it is called, what it is, what it takes, what it has, and an example."""
     if not isinstance(value, type) and not inspect.isroutine(value):
-        return [f"### {name}", constant(value)]
+        return [f"### {name}", *constant(name, value, home)]
     doc, fields = parts(value)
     made = [f"### {name}"]
     if how := call(name, value):
@@ -125,7 +168,9 @@ def entry(name: str, value: Any) -> list[str]:
     if isinstance(value, type):
         made += members(value)
     if doc.example:
-        made.append(f"```pycon\n{doc.example}\n```")
+        lines = imports_for(doc.example, value.__module__, public_names())[0] if home else []
+        session = "\n".join([*(f">>> {line}" for line in lines), doc.example])
+        made.append(f"```pycon\n{session}\n```")
     return made
 
 
@@ -281,10 +326,8 @@ def first_line(value: object) -> str:
     return (inspect.getdoc(value) or "").strip().partition("\n\n")[0].replace("\n", " ")
 
 
-def constant(value: object) -> str:
-    """A plain value as itself: its docstring would be its type's."""
-    if isinstance(value, dict):
-        return ", ".join(f"`{key}`" for key in value)
-    if isinstance(value, tuple):
-        return ", ".join(f"`{one}`" for one in value)
-    return "A type alias." if get_origin(value) is not None else f"`{value!r}`"
+def constant(name: str, value: object, home: ModuleType | None) -> list[str]:
+    """A tuple of names: what it is, the names, and how to get it."""
+    said = constant_docstrings(home).get(name, "") if home else ""
+    values = ", ".join(f"`{one}`" for one in value) if isinstance(value, tuple) else f"`{value!r}`"
+    return [said, values] if said else [values]

@@ -11,6 +11,7 @@ from semtropy.cli import parser
 
 from .api import public_names, too_many
 from .checks import bad_commands, bad_links, pages, undocumented, unlisted
+from .examples import private_uses
 from .figures import FIGURES, stale_figures, with_figures, wrong_markers
 from .generated import generated
 
@@ -34,7 +35,8 @@ def problems(root: Path) -> Iterator[str]:
     """Everything wrong with the docs, as sentences."""
     top = parser()
     yield from undocumented(top)
-    yield from too_many(public_names())
+    public = public_names()
+    yield from too_many(public)
     yield from stale(root)
     yield from unlisted(root)
     held = {page.relative_to(root).as_posix(): page.read_text() for page in pages(root)}
@@ -44,6 +46,8 @@ def problems(root: Path) -> Iterator[str]:
         yield from bad_links(page, root)
         if page.name != "CHANGELOG.md":  # it may speak of what is gone
             yield from bad_commands(page, root, top)
+            for name in private_uses(page.read_text(), public):
+                yield f"{page.relative_to(root)}: {name} is private: export it, or write of something else"
 
 
 def made_figures(*, slow: bool) -> dict[str, str]:

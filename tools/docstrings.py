@@ -13,8 +13,10 @@ import re
 import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 
-__all__ = ["Docstring", "field_comments", "read"]
+__all__ = ["Docstring", "constant_docstrings", "field_comments", "read"]
 
 HEADING = re.compile(r"^(Parameters|Fields|Attributes|Arguments|Returns|Raises|Example|Examples):?$")
 ROW = re.compile(r"^(?P<names>\*{0,2}\w+(?:, \w+)*)(?: {2,}| ?: )(?P<text>\S.*)$")
@@ -104,6 +106,22 @@ def _without(paragraph: str, names: Collection[str], described: dict[str, str]) 
         else:
             kept.append(sentence)
     return " ".join(kept)
+
+
+def constant_docstrings(module: ModuleType) -> dict[str, str]:
+    """The strings below assignments of a module, and of the modules it takes constants from, by name."""
+    found: dict[str, str] = {}
+    tree = ast.parse(inspect.getsource(module))
+    for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
+        match node, after:
+            case ast.ImportFrom(module=str(name), level=level), _ if level:
+                wanted = {alias.name for alias in node.names if alias.name.isupper()}
+                if wanted:
+                    whole = constant_docstrings(import_module("." * level + name, module.__package__))
+                    found |= {one: whole[one] for one in wanted if one in whole}
+            case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = " ".join(text.split())
+    return found
 
 
 def field_comments(kind: type) -> dict[str, str]:

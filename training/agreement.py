@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semtropy.meaning import GroupingTask, cluster_many
+from semtropy.meaning.grouping import GroupingTask, cluster_many
 
 from .evaluate import adjusted_rand
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from semtropy.meaning import GroupingTask, cluster_many
+from semtropy.meaning.grouping import GroupingTask, cluster_many
 
 if TYPE_CHECKING:
     from semtropy.nouns import Judge

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semtropy.meaning import Cached, Exact, GroupingTask, cluster_many
+from semtropy.meaning import Cached
 from semtropy.meaning.builtin import FOLDER, Builtin
+from semtropy.meaning.exact import Exact
+from semtropy.meaning.grouping import GroupingTask, cluster_many
 
 from .evaluate import adjusted_rand, aucs
 from .export import calibrate, settings

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .calibration import Calibration
-    from .check import acheck, astream, check, stream
+    from .check import Checker, acheck, astream, check, stream
     from .errors import SemtropyError
     from .estimators import Prior, load_estimator
+    from .inquiry import Step
     from .nouns import Belief, Beliefs, Estimator, Evidence, Judge, Model, Partition, Sample
     from .recording import Recording, read_recording, write_recording
     from .score import score
-    from .stopping import Budget, Decided, FixedSamples, Reason, VarianceBelow
+    from .stopping import Budget, Decided, FixedSamples, Price, Reason, Rounds, Spent, VarianceBelow
     from .verdict import Verdict
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Beliefs",
     "Budget",
     "Calibration",
+    "Checker",
     "Decided",
     "Estimator",
     "Evidence",
@@ -28,11 +30,15 @@ __all__ = [
     "Judge",
     "Model",
     "Partition",
+    "Price",
     "Prior",
     "Reason",
     "Recording",
+    "Rounds",
     "Sample",
     "SemtropyError",
+    "Spent",
+    "Step",
     "VarianceBelow",
     "Verdict",
     "acheck",
@@ -52,6 +58,7 @@ _HOME = {
     "Beliefs": "nouns",
     "Budget": "stopping",
     "Calibration": "calibration",
+    "Checker": "check",
     "Decided": "stopping",
     "Estimator": "nouns",
     "Evidence": "nouns",
@@ -59,11 +66,15 @@ _HOME = {
     "Judge": "nouns",
     "Model": "nouns",
     "Partition": "nouns",
+    "Price": "stopping",
     "Prior": "estimators",
     "Reason": "stopping",
     "Recording": "recording",
+    "Rounds": "stopping",
     "Sample": "nouns",
     "SemtropyError": "errors",
+    "Spent": "stopping",
+    "Step": "inquiry",
     "VarianceBelow": "stopping",
     "Verdict": "verdict",
     "acheck": "check",

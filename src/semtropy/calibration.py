@@ -98,9 +98,11 @@ class Calibration:
     about         what the curve was fitted on
 
     >>> from semtropy import Belief
-    >>> calibration = Calibration(Logistic(2.0, -1.0), estimator="bayes", threshold=0.4)
-    >>> calibration(Belief(0.5)), calibration.flags(Belief(0.5))
-    (0.5, True)
+    >>> from semtropy.study import example_recording
+    >>> from semtropy.study.calibrate import fit_calibration
+    >>> calibration = fit_calibration(example_recording(), estimator="histogram").calibration
+    >>> calibration(Belief(0.2)) < calibration(Belief(2.0))
+    True
     """
 
     curve: Logistic | Isotonic

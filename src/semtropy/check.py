@@ -73,7 +73,17 @@ _PER_QUESTION = ("answer", "rng")
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """A model, a judge and the terms of asking, loaded once and used for many questions."""
+    """A model, a judge and the terms of asking, loaded once and used for many questions. `Checker.load` makes one.
+
+    model  answers the questions
+    judge  compares the answers
+    terms  the estimator, the rule, the budget and the threshold
+
+    >>> from semtropy.models import ScriptedModel
+    >>> checker = Checker.load(model=ScriptedModel(default={"Paris": 1.0}), judge="exact", threshold=0.5)
+    >>> [checker.check(question, rng=1).answer for question in ("Capital of France?", "And its largest city?")]
+    ['Paris', 'Paris']
+    """
 
     model: Model
     judge: Judge
@@ -279,7 +289,7 @@ def check(prompt: str, **options: Unpack[Options]) -> Verdict:
 
     prompt  the question
 
-    >>> from semtropy.models.scripted import ScriptedModel
+    >>> from semtropy.models import ScriptedModel
     >>> verdict = check("Capital of France?", model=ScriptedModel(default={"Paris": 1.0}), estimator="histogram", rng=1)
     >>> verdict.answer, verdict.flagged, verdict.samples
     ('Paris', False, 10)
@@ -293,7 +303,7 @@ async def acheck(prompt: str, **options: Unpack[Options]) -> Verdict:
 
     prompt  the question
 
-    >>> from semtropy.models.scripted import ScriptedModel
+    >>> from semtropy.models import ScriptedModel
     >>> model = ScriptedModel(default={"Paris": 1.0})
     >>> asyncio.run(acheck("Capital of France?", model=model, estimator="histogram", rng=1)).answer
     'Paris'
@@ -308,7 +318,7 @@ def stream(prompt: str, **options: Unpack[Options]) -> Iterator[Step]:
 
     prompt  the question
 
-    >>> from semtropy.models.scripted import ScriptedModel
+    >>> from semtropy.models import ScriptedModel
     >>> model = ScriptedModel(default={"Paris": 1.0})
     >>> steps = list(stream("Capital of France?", model=model, estimator="histogram", budget=Budget(samples=3), rng=1))
     >>> steps[-1].spent.samples
@@ -323,7 +333,7 @@ async def astream(prompt: str, **options: Unpack[Options]) -> AsyncIterator[Step
 
     prompt  the question
 
-    >>> from semtropy.models.scripted import ScriptedModel
+    >>> from semtropy.models import ScriptedModel
     >>> async def samples():
     ...     model = ScriptedModel(default={"Paris": 1.0})
     ...     options = {"model": model, "estimator": "histogram", "budget": Budget(samples=3), "rng": 1}

@@ -73,10 +73,24 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is known after a round; `reason` is set on the last.
+    """What is known after a round.
 
-    `answer_meaning` is the meaning of the answer in `partition`, or `partition.size` where no sample has it; None
-    where it is unknown, as in a recording that does not say.
+    question        the prompt
+    answer          the judged answer
+    samples         the samples drawn so far
+    partition       the meaning of each sample
+    answer_meaning  the meaning of the answer in `partition`, or `partition.size` where no sample has it; None where
+                    it is unknown, as in a recording that does not say
+    evidence        what the estimator sees of them
+    belief          what it makes of that
+    spent           what the check has used so far
+    reason          why sampling stopped; None before the last step
+
+    >>> from semtropy import stream
+    >>> from semtropy.models import ScriptedModel
+    >>> model = ScriptedModel(default={"Paris": 0.5, "Lyon": 0.5})
+    >>> [step.spent.samples for step in stream("Capital of France?", model=model, judge="exact", rng=1)][:2]
+    [0, 1]
     """
 
     question: str

@@ -155,7 +155,7 @@ class Beliefs:
 
 @runtime_checkable
 class Estimator(Protocol):
-    """A method that turns evidence into a belief. `batch` gives the same numbers for many questions at once.
+    """A method that turns evidence into a belief.
 
     `has_variance` says whether beliefs have a variance, which the stopping rule `VarianceBelow` needs. `uses_answer`
     says whether the judged answer is part of the evidence, so that a belief is possible before the first sample.
@@ -169,19 +169,20 @@ class Estimator(Protocol):
     has_variance: bool
     uses_answer: bool
 
-    def __call__(self, evidence: Evidence) -> Belief: ...
+    def __call__(self, evidence: Evidence) -> Belief:
+        """The belief about one question."""
+        ...
 
-    def batch(self, evidences: Sequence[Evidence]) -> Beliefs: ...
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        """The means and variances of many questions, the same as one by one."""
+        ...
 
 
 @runtime_checkable
 class Model(Protocol):
-    """A source of answers. `sample` draws `n` independent answers to `prompt`.
+    """A source of answers. Asynchronous models also have `asample`, with the parameters of `sample`.
 
-    `rng` makes draws reproducible if the backend supports it. Asynchronous models also have `asample`, with the same
-    parameters.
-
-    >>> from semtropy.models.scripted import ScriptedModel
+    >>> from semtropy.models import ScriptedModel
     >>> isinstance(ScriptedModel(default={"Paris": 1.0}), Model)
     True
     """
@@ -190,21 +191,23 @@ class Model(Protocol):
 
     def sample(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: np.random.Generator | None = None
-    ) -> list[Sample]: ...
+    ) -> list[Sample]:
+        """Draw `n` independent answers to `prompt`; `rng` makes draws reproducible if the backend supports it."""
+        ...
 
 
 @runtime_checkable
 class Judge(Protocol):
-    """Decides whether one answer entails another. `entails` takes (question, a, b) triples.
-
-    It returns, for each triple, the probability that answer `a` entails answer `b`, given the question.
+    """Decides whether one answer entails another.
 
     >>> from semtropy.meaning import load_judge
     >>> load_judge("numeric").entails([("2 + 10?", "12", "twelve"), ("2 + 10?", "12", "13")]).tolist()
     [1.0, 0.0]
     """
 
-    def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats: ...
+    def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
+        """For each triple (question, a, b), the probability that answer `a` entails answer `b`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

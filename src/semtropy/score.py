@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .inquiry import Calibrated
     from .nouns import Judge, Token
     from .recording import Row
-    from .scorers import Scorer
+    from .scorers.base import Scorer
     from .verdict import Verdict
 
 __all__ = ["Scored", "score", "score_rows"]

@@ -76,9 +76,16 @@ _FIRM = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a check has used so far. `tokens` is None where the model does not count them.
+    """What a check has used so far.
 
-    `samples` are the draws that estimate the entropy; the answer beside them adds to `tokens` only.
+    samples      draws that estimate the entropy; the judged answer is not one of them
+    rounds       requests for samples
+    tokens       generated tokens, those of the answer included; None where the model does not count them
+    judge_calls  pairs of answers that the judge compared
+    seconds      time since the start
+
+    >>> Spent(samples=3, rounds=2).samples
+    3
     """
 
     samples: int = 0
@@ -90,7 +97,10 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a model charges, in any currency: for each sample (its prompt) and each generated token.
+    """What a model charges, in any currency.
+
+    per_sample  for each sample, which is the price of its prompt
+    per_token   for each generated token
 
     >>> Price(per_sample=0.0002, per_token=0.00001).of(Spent(samples=9, tokens=100))
     0.003
@@ -173,7 +183,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How many samples are requested together: `first`, then rounds that multiply the total by `growth`.
+    """How many samples are requested together.
+
+    first   samples of the first round
+    growth  each further round multiplies the number of samples so far by this
 
     Rounds of one sample need the fewest samples; growing rounds wait for the model less often.
 
@@ -250,8 +263,8 @@ def suspicion(belief: Belief, threshold: float) -> float | None:
     larger entropy allows smaller leading shares). Either event nearly implies the other wherever it matters, so
     the probability of their union is taken to be the larger of the two.
 
-    >>> from semtropy.nouns import Belief, KnownAgreement
     >>> from semtropy.entropy.distribution import Known
+    >>> from semtropy.nouns import Belief, KnownAgreement
     >>> suspicion(Belief(0.1, 0.0, Known(0.1), agreement=KnownAgreement(0.02)), 0.69)
     1.0
     """
@@ -274,9 +287,8 @@ class Decided:
     confidence  the probability at which the verdict counts as certain
     relaxation  how much less confidence is required after each sample
 
-    >>> from semtropy.entropy.distribution import Known
-    >>> from semtropy.nouns import Belief
-    >>> Decided(0.69)(Belief(1.2, 0.0, Known(1.2)), Spent(samples=1)).name
+    >>> from semtropy import Belief
+    >>> Decided(0.69)(Belief(mean=1.2, variance=0.001), Spent(samples=1)).name
     'DECIDED_HIGH'
     """
 

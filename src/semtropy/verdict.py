@@ -125,7 +125,7 @@ class Verdict:
     draws        the samples; after a live check only, not part of the JSON
 
     >>> from semtropy import check
-    >>> from semtropy.models.scripted import ScriptedModel
+    >>> from semtropy.models import ScriptedModel
     >>> model = ScriptedModel(default={"Paris": 0.98, "Lyon": 0.02})
     >>> verdict = check("What is the capital of France?", model=model, judge="exact", rng=1)
     >>> verdict.answer, verdict.flagged

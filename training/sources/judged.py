@@ -15,8 +15,8 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semtropy.meaning import normalise
 from semtropy.meaning.arithmetic import conflict, settled
+from semtropy.meaning.normal import normalise
 
 from ..pairs import held_out
 from .trivia import plain

@@ -128,7 +128,7 @@ def draw_pairs(rows: Sequence[Row], judge: Judge, most: int, width: int = 100) -
            0.40    0.50  apart   judge     7   Paris | Lutetia
            0.10    0.58  apart   judge     7   Paris | Rome
     """
-    from ..meaning import GroupingTask, cluster_many
+    from ..meaning.grouping import GroupingTask, cluster_many
 
     tasks = [
         GroupingTask(r.question, [s.text for s in r.samples], [s.tokens for s in r.samples], label=r)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..study.generate import Progress
+    from ..study.generate.run import Progress
 
 __all__ = ["describe", "watching"]
 
@@ -19,7 +19,7 @@ EVERY = 10.0  # seconds between lines where there is no terminal
 def describe(progress: Progress) -> str:
     """One line: how far, how fast, how long still, what failed.
 
-    >>> from semtropy.study.generate import Progress
+    >>> from semtropy.study.generate.run import Progress
     >>> describe(Progress(done=30, total=100, resumed=10, samples=2020, tokens=9000, failures=1, seconds=10.0))
     '30/100 questions, 202.0 samples/s, 9,000 tokens, 0:00:35 left, 1 failed'
     """

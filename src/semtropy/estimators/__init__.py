@@ -1,4 +1,4 @@
-"""Estimators of semantic entropy, from evidence to a belief: one file each, one line each in the registry below.
+"""Estimators of semantic entropy: from evidence to a belief.
 
 Scores of the judged answer alone (`log-likelihood`, `p-true`, `length`) are another family: `semtropy.scorers`.
 """
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "PaperPrior", "Prior", "load_estimator"]
 
+# One file for each estimator, and one line here.
 _REGISTRY = {
     "agreement": ("bayes", "AgreementScore"),
     "bayes": ("bayes", "Bayes"),
@@ -32,6 +33,7 @@ _REGISTRY = {
     "evidential": ("evidential", "Evidential"),
 }
 NAMES = tuple(name for name in _REGISTRY if name != "agreement")
+"""The names that `load_estimator` knows."""
 _PRIORS = {"agreement": Prior, "bayes": Prior, "bayes-paper": PaperPrior}
 # Scores of the answer, not entropies: semtropy.scorers, a layer below this one, and the agreement of `bayes`.
 _SCORES = ("agreement", "length", "log-likelihood", "p-true")

@@ -13,8 +13,8 @@ from ..entropy.shares import ShareDistribution, share_distribution
 from ..nouns import central_interval
 
 if TYPE_CHECKING:
-    from ..entropy import Observations
     from ..entropy.distribution import PosteriorComponent
+    from ..entropy.observations import Observations
 
 __all__ = ["PosteriorAgreement"]
 

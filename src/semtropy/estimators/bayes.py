@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..entropy import Moments, Observations, component_moments, mix
 from ..entropy.components import Component, component_grid
-from ..entropy.distribution import Known, Mixture, PosteriorComponent, significant
+from ..entropy.distribution import Known, Mixture, PosteriorComponent, mix, significant
+from ..entropy.observations import Observations
+from ..entropy.two_level import component_moments
 from ..errors import ConvergenceError, InputError
 from ..nouns import Agreement, Belief, Beliefs, Evidence, JudgedAnswer, KnownAgreement
 from .agreement import PosteriorAgreement
@@ -18,6 +19,8 @@ from .prior import Prior
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ..entropy import Moments
 
     Floats = NDArray[np.float64]
 

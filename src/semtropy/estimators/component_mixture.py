@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import digamma
 
-from ..entropy import DirichletComponent, PitmanYorComponent
+from ..entropy.components import DirichletComponent, PitmanYorComponent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

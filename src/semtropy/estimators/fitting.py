@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..entropy import DirichletComponent, PitmanYorComponent, SequencePrior
+from ..entropy.components import DirichletComponent, PitmanYorComponent, SequencePrior
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

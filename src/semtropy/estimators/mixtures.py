@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from ..entropy import mix
+from ..entropy.distribution import mix
 from ..errors import InputError
 from ..nouns import Belief, Beliefs, Evidence
 from .counts import Counts, sorted_counts

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..entropy import mix, moments, moments_batch
-from ..entropy.distribution import Mixture, PosteriorComponent
+from ..entropy import moments, moments_batch
+from ..entropy.distribution import Mixture, PosteriorComponent, mix
 from ..nouns import Belief, Beliefs, Evidence
 from .training import row_samples
 
@@ -43,6 +43,7 @@ class PaperPrior:
 
     @classmethod
     def from_sizes(cls, sizes: Iterable[int]) -> PaperPrior:
+        """From the number of meanings of each training question."""
         cut = np.minimum(np.fromiter(sizes, dtype=np.int64), LARGEST)
         if cut.size == 0:
             return cls()

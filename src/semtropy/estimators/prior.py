@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..entropy import Observations, component_moments
+from ..entropy.observations import Observations
+from ..entropy.two_level import component_moments
 from ..errors import InputError
 from .component_mixture import ComponentMixture, prior_entropies
 from .fitting import component_grid, fit_conditional, fit_marginal, matters

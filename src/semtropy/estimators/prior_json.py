@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..entropy import DirichletComponent, PitmanYorComponent, SequencePrior
+from ..entropy.components import DirichletComponent, PitmanYorComponent, SequencePrior
 from ..errors import InputError
 from .component_mixture import ComponentMixture
 

@@ -32,7 +32,7 @@ class Cached:
     `asked` counts the judgements handed in, `judged` those that reached the judge; the rest were hits.
     Judgements of different judges never mix in one file: the judge's `name` is part of the key.
 
-    >>> from .scripted import ScriptedJudge
+    >>> from semtropy.meaning import ScriptedJudge
     >>> judge = Cached(ScriptedJudge({("a", "b"): 1.0}))
     >>> judge.entails([("q", "a", "b"), ("q", "a", "b")]).tolist(), judge.asked, judge.judged, judge.hits
     ([1.0, 1.0], 2, 1, 1)

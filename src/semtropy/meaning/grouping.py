@@ -81,8 +81,9 @@ def cluster(
     texts     the answers, in the order in which they were sampled
     judge     a name (`NAMES`) or a judge; None is the built-in one
     tokens    the tokens of each answer, where known
-    mode      when two answers are one meaning: strict, relaxed or either (`MODES`)
-    prior     how much the prior odds of joining a meaning count (`Grouper.needed`); 0 for a fixed threshold
+    mode      when two answers are one meaning: "strict", each entails the other; "relaxed", one entails the other
+              and neither contradicts the other; "either", one entails the other
+    prior     how much the prior odds of joining a meaning count; 0 for a fixed threshold
 
     >>> cluster("What is 6 + 6?", ["12", "Twelve.", "13", "12.0"], "exact")
     [0, 0, 1, 0]
@@ -103,8 +104,8 @@ def cluster_many(
 
     tasks   the questions with their answers
     judge   a name (`NAMES`) or a judge; None is the built-in one
-    mode    when two answers are one meaning: strict, relaxed or either (`MODES`)
-    prior   how much the prior odds of joining a meaning count (`Grouper.needed`); 0 for a fixed threshold
+    mode    as in `cluster`
+    prior   as in `cluster`
     window  the number of questions under way at a time
 
     What one question waits for is judged together with what the others wait for, so that the judge sees full

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "load_judge"]
 
 NAMES = ("builtin", "exact", "normalised", "numeric", "nli:NAME_OR_PATH", "llm", "llm:MODEL")
+"""The names that `load_judge` knows."""
 _SPELLING: dict[str, Callable[[], Judge]] = {"exact": Exact, "normalised": Normalised, "numeric": Numeric}
 
 

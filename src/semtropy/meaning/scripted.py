@@ -45,6 +45,7 @@ class ScriptedJudge:
         self.asked: list[Triple] = []
 
     def entails(self, batch: Sequence[Triple]) -> Floats:
+        """The scripted probability of each triple (question, a, b)."""
         self.asked.extend(batch)
         return np.array([self._look_up(*triple) for triple in batch], dtype=float)
 

@@ -1,4 +1,4 @@
-"""Model backends by name: one module each, listed in a registry and imported on first use."""
+"""Models by name: one module for each backend, imported on first use."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from .endpoint import Retry
+from .scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from ..nouns import Model
 
-__all__ = ["FORMS", "load_model"]
+__all__ = ["FORMS", "Retry", "ScriptedModel", "load_model"]
 
 # Prefix of a model's name -> its module, the function in it, and the form of the name.
 _REGISTRY = {
@@ -23,6 +25,7 @@ _REGISTRY = {
     "scripted": ("scripted", "scripted", "scripted:FILE.json"),
 }
 FORMS = tuple(form for _, _, form in _REGISTRY.values())
+"""The forms of a model's name that `load_model` knows."""
 
 
 def load_model(name: str, **options: Any) -> Model:

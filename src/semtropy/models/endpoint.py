@@ -50,7 +50,13 @@ class Refused(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Retry policy: `times` retries, waiting `base` seconds, doubling, with jitter, at most `longest`.
+    """How often a request that failed for a moment is repeated, and after what wait.
+
+    times    the number of retries
+    base     seconds before the first retry, doubled for each further one; a random part of up to one half is left out
+    longest  the longest wait in seconds
+
+    A wait that the endpoint asks for (`Retry-After`) is kept instead.
 
     >>> [Retry(base=1.0).wait(attempt, None, luck=1.0) for attempt in range(4)]
     [1.0, 2.0, 4.0, 8.0]

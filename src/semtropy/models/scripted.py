@@ -25,7 +25,10 @@ Answers = Mapping[str, float]
 class ScriptedModel:
     """Draws from a known distribution over answers, so that estimates can be compared with the truth.
 
-    `script` maps each prompt to its answers and their probabilities; `default` answers every other prompt.
+    script   the answers of each prompt, with their probabilities
+    default  the answers of every other prompt; without them another prompt is an error
+    delay    seconds that `asample` waits before it answers
+    name     the name of the model
 
     >>> model = ScriptedModel(default={"Paris": 0.75, "Lyon": 0.25})
     >>> [round(sample.logprob, 3) for sample in model.sample("Capital?", 2, rng=np.random.default_rng(1))]

@@ -50,6 +50,9 @@ def open_recording(
     allow_empty  whether a recording without questions is allowed
     limits       what the file may unpack to; by default `Limits()`, or none with SEMTROPY_LIMITS=off
 
+    Returns:
+        a value with `header`, the first line, and `rows`, an iterator over the questions that can be used once.
+
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "run.jsonl")
     >>> write_recording(path, Header.make(model="m"), [{"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}]}])

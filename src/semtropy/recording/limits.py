@@ -28,8 +28,8 @@ class Limits:
     ratio     see `unpacked`
     values    numbers and texts in a Parquet file; also allowed: `ratio` times its size on disk
 
-    >>> Limits().unpacked_bytes(10_000) // MEGABYTE, Limits().unpacked_bytes(10_000_000_000) // MEGABYTE
-    (64, 305175)
+    >>> Limits().unpacked_bytes(10_000), Limits().unpacked_bytes(10_000_000_000)
+    (67108864, 320000000000)
     """
 
     line: int = 16 * MEGABYTE

@@ -1,26 +1,29 @@
-"""Scores of a judged answer, higher meaning more suspicious: one file each, one line each in the registry below.
+"""Scores of a judged answer, higher meaning more suspicious.
 
 A scorer looks at the answer itself, not at samples, so its score is the same at every budget. It is not an
-entropy: it orders answers, and has neither a variance nor a threshold in nats. What it reads is a frozen input
-type (`sees`), which knows how to read itself from a row of a recording (`of_row`) and which column it needs.
+entropy: it orders answers, and has neither a variance nor a threshold in nats.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .base import JudgedRow, Scorer, ScorerInput
 
-__all__ = ["NAMES", "JudgedRow", "Scorer", "ScorerInput", "load_scorer"]
+if TYPE_CHECKING:
+    from .base import Scorer
 
+__all__ = ["NAMES", "load_scorer"]
+
+# One file for each scorer, and one line here.
 _REGISTRY = {
     "length": ("length", "Length"),
     "log-likelihood": ("log_likelihood", "LogLikelihood"),
     "p-true": ("p_true", "PTrue"),
 }
 NAMES = tuple(_REGISTRY)
+"""The names that `load_scorer` knows."""
 
 
 def load_scorer(name: str) -> Scorer[Any]:

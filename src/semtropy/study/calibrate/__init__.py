@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .fit import FittedCalibration, ReliabilityBin, fit_calibration, threshold_for
-from .reliability import draw_reliability
+from .fit import FittedCalibration, fit_calibration
 
-__all__ = ["FittedCalibration", "ReliabilityBin", "draw_reliability", "fit_calibration", "threshold_for"]
+__all__ = ["FittedCalibration", "fit_calibration"]

@@ -46,6 +46,12 @@ class FittedCalibration:
     bins         the points of the reliability figure
     kept         the share of answers up to the threshold; None without a threshold
     error        the share of those that is wrong; None without a threshold
+
+    >>> from semtropy.study import example_recording
+    >>> from semtropy.study.calibrate import fit_calibration
+    >>> fitted = fit_calibration(example_recording(), estimator="histogram", target_error=0.5)
+    >>> sorted(fitted.losses)
+    ['isotonic', 'logistic']
     """
 
     calibration: Calibration
@@ -88,9 +94,19 @@ def fit_calibration(
 ) -> FittedCalibration:
     """Fit P(hallucination | mean entropy) on the graded questions of a recording.
 
-    Entropies are estimated after each number of samples in `budgets`, because a check may stop at any of them. All
-    entropies of one question are in the same fold. `options` (such as `prior`) go to the estimator and must be those
-    it is used with later.
+    source        a recording with meanings and grades, or its path
+    estimator     the name of the estimator
+    budgets       numbers of samples after which the entropy is estimated, because a check may stop at any of them
+    target_error  the largest share of wrong answers among those that are not flagged, which sets the threshold
+    seeds         how many times samples are drawn, all from `seed`
+    seed          of the draws
+    folds         the number of folds of the cross-validation; all entropies of one question are in the same fold
+    options       keyword arguments of the estimator, such as `prior`; use it with the same ones later
+
+    >>> from semtropy.study import example_recording
+    >>> fitted = fit_calibration(example_recording(), estimator="histogram", target_error=0.5)
+    >>> fitted.calibration.estimator, fitted.error <= 0.5
+    ('histogram', True)
     """
     if not 0 < target_error < 1:
         raise InputError(f"the target error is {target_error}: a share of answers between 0 and 1")

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from .prepare import METHODS
 from .report import summary, write_study
-from .resample import ResamplingPlan
 from .results import Results
-from .run import estimate_recordings, evaluate
-from .split import Split
+from .run import evaluate
 
-__all__ = [
-    "METHODS",
-    "ResamplingPlan",
-    "Results",
-    "Split",
-    "estimate_recordings",
-    "evaluate",
-    "summary",
-    "write_study",
-]
+__all__ = ["METHODS", "Results", "evaluate", "summary", "write_study"]

@@ -30,6 +30,7 @@ RecordingSource = str | os.PathLike[str] | Recording
 
 # In the order of the tables: estimators of the entropy, scorers of the answer, and the naive baseline last.
 METHODS = ("bayes", "agreement", *ESTIMATORS[1:], *sorted(SCORERS, key=lambda name: name == "length"))
+"""The estimators and scorers that `evaluate` compares."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from ...scorers import load_scorer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ...recording import Draws, Row
+    from ...recording import Row
+    from ...recording.draws import Draws
 
 __all__ = ["StudyQuestion", "natural_key", "sorted_by_id"]
 

@@ -114,6 +114,12 @@ class Results:
     comparisons  paired differences in AUROC
     trials       `bayes-paper` with other values of alpha
     notes        methods dropped and recordings left out, one sentence each
+
+    >>> from semtropy.study import example_recording
+    >>> from semtropy.study.evaluate import evaluate
+    >>> results = evaluate([example_recording()], estimators=["histogram"], folds=5, seeds=2, bootstrap=0)
+    >>> results.pairs, results.budgets[-1]
+    ((('smollm2', 'facts'),), 10)
     """
 
     tested: tuple[EvaluatedRecording, ...]

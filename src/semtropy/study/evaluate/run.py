@@ -59,18 +59,19 @@ def evaluate(
         train: how many questions, first in the natural order of ids, fit the priors; the rest are tested.
         folds: cross-validate over this many folds instead of `train`.
         shuffle: order the questions at random (from `seed`) before the split.
+        seed: of the draws, the shuffle and the bootstrap.
         alphas: also run `bayes-paper` with these values of alpha.
         against: the estimator all others are compared with; `bayes` by default.
         bootstrap: resamples of the paired bootstrap; 0 for no comparisons.
-        processes: worker processes; no result depends on it. With more than one, call this under
-            `if __name__ == "__main__"`.
+        processes: worker processes; with more than one, call this under `if __name__ == "__main__"`.
         progress: called with the step, its pieces done and its pieces in total.
 
-    Returns `Results`; `Results.to_json()` is what `semtropy evaluate --json` writes. Options and recordings that
-    cannot be used raise `InputError`.
+    >>> from semtropy.study import example_recording
+    >>> results = evaluate([example_recording()], estimators=["histogram", "length"], folds=5, seeds=2, bootstrap=0)
+    >>> [(cell.estimator, cell.budget, round(cell.auroc, 2)) for cell in results.cells if cell.budget == 5]
+    [('histogram', 5, 0.67), ('length', 5, 0.26)]
     """
-    names = _check_names(estimators)
-    wanted = _check_budgets(budgets)
+    names, wanted = _check_names(estimators), _check_budgets(budgets)
     _check_options(recordings, names, seeds, against)
     plan = ResamplingPlan(budget=wanted[-1], draws=seeds, seed=seed, first=min(1, wanted[0]))
     options = MeasureOptions(budgets=wanted, plan=plan, against=against, bootstrap=bootstrap)

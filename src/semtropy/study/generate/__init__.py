@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from .datasets import Dataset, load_dataset
+from .datasets import load_dataset
 from .engines import load_engine
-from .prompts import BriefPrompt
 from .requests import GenerationPlan
-from .run import GenerationReport, Progress, generate
+from .run import generate
 
-__all__ = [
-    "BriefPrompt",
-    "Dataset",
-    "GenerationPlan",
-    "GenerationReport",
-    "Progress",
-    "generate",
-    "load_dataset",
-    "load_engine",
-]
+__all__ = ["GenerationPlan", "generate", "load_dataset", "load_engine"]

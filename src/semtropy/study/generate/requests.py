@@ -80,6 +80,9 @@ class GenerationPlan:
     grader              name of a grader
     judge               name of a judge that groups meanings in the same run; None leaves that to `semtropy cluster`
     p_true              worked examples of P(True); None leaves P(True) out
+
+    >>> GenerationPlan(samples=20, judge="numeric").temperature
+    1.0
     """
 
     prompt: BriefPrompt = field(default_factory=BriefPrompt)

@@ -134,6 +134,18 @@ def generate(
 
     Failed questions are named in the report and left for the next run. After 20 failures in a row the run ends with a
     `ModelError`; finished questions stay stored.
+
+    Returns:
+        a report with `complete`, the `progress`, and the reason of each of the `failures` by question id.
+
+    >>> import tempfile
+    >>> from semtropy.models import ScriptedModel
+    >>> from semtropy.study.generate import GenerationPlan, load_dataset, load_engine
+    >>> engine = load_engine("local", lambda: ScriptedModel(default={"29": 0.9, "30": 0.1}))
+    >>> questions, plan = load_dataset("facts", limit=3), GenerationPlan(samples=5)
+    >>> report = generate(questions, plan, engine, tempfile.mkdtemp(), model="scripted")
+    >>> report.complete, report.progress.done
+    (True, 3)
     """
     identity = run_identity(dataset, plan, model, settings or {})
     header = recording_header(dataset, plan, model, eos_included=eos_included)

@@ -19,7 +19,21 @@ __all__ = ["summary", "write_study"]
 
 
 def write_study(results: Results, folder: str | Path) -> list[Path]:
-    """Write the report of `results` into `folder`, which is created if needed. Returns the files written."""
+    """Write a report: tables, figures, the JSON, and one HTML page with all of it.
+
+    results  what `evaluate` returned
+    folder   where to write it; created if needed
+
+    Returns:
+        the files written.
+
+    >>> import tempfile
+    >>> from semtropy.study import example_recording
+    >>> from semtropy.study.evaluate import evaluate
+    >>> results = evaluate([example_recording()], estimators=["histogram"], folds=5, seeds=2, bootstrap=0)
+    >>> [path.name for path in write_study(results, tempfile.mkdtemp())][:3]
+    ['results.json', 'tables.md', 'tables.tex']
+    """
     top = Path(folder)
     drawn = top / "figures"
     check_output_folder(top)
@@ -46,7 +60,16 @@ def write_study(results: Results, folder: str | Path) -> list[Path]:
 
 
 def summary(results: Results) -> str:
-    """The tables a terminal shows, in Markdown: AUROC at a few budgets, and the savings."""
+    """The main tables in Markdown: AUROC at a few budgets, and the share of samples needed.
+
+    results  what `evaluate` returned
+
+    >>> from semtropy.study import example_recording
+    >>> from semtropy.study.evaluate import evaluate
+    >>> results = evaluate([example_recording()], estimators=["histogram"], folds=5, seeds=2, bootstrap=0)
+    >>> print(summary(results).partition("\\n")[0])
+    ### AUROC, N = 2
+    """
     shown = {f"AUROC, N = {budget}" for budget in (2, 5, results.budgets[-1])} | {"Share of samples needed"}
     return "\n".join(to_markdown(table) for table in study_tables(results) if table.title in shown)
 

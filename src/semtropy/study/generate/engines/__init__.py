@@ -32,6 +32,10 @@ class Engine(Protocol):
 def load_engine(name: str, make_model: MakeModel, **options: Any) -> Engine:
     """The engine of that name.
 
+    name        "local": in this process, or against an endpoint; "ray": on a Ray cluster
+    make_model  called without arguments where the model runs; returns the model
+    options     keyword arguments of the engine, such as `batch=` and `concurrency=` of "local"
+
     >>> load_engine("slurm", lambda: None)
     Traceback (most recent call last):
     ...
