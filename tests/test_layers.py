@@ -20,6 +20,7 @@ import semtropy
 # `llm` judge asks a model, and `cli` comes last because `semtropy serve` starts the server.
 LAYERS = (
     "errors",
+    "conversation",
     "samples",
     "evidence",
     "nouns",

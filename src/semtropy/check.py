@@ -15,9 +15,22 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .conclusion import conclude
+from .conversation import Prompt, as_messages, judge_question, last_question
 from .estimators import as_estimator
-from .inquiry import PENDING, Calibrated, Compare, Draw, Drawn, Exchange, Step, Terms, inquire
-from .models import load_model, portal
+from .inquiry import (
+    ANSWER_TEMPERATURE,
+    PENDING,
+    Calibrated,
+    Compare,
+    Draw,
+    Drawn,
+    Exchange,
+    Step,
+    Terms,
+    inquire,
+)
+from .models import portal
+from .models.function import as_model
 from .nouns import Estimator, Judge, Model, Sample
 from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rounds, Rule
 from .verdict import THRESHOLD
@@ -39,8 +52,12 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 class Options(TypedDict, total=False):
     """The keyword arguments of `check`, `acheck`, `stream` and `astream`.
 
-    model        a name (see `semtropy.models.FORMS`) or a Model; default "smollm2", the built-in model
+    model        a name (see `semtropy.models.FORMS`), a Model, or a function `(messages, n, temperature)` that returns
+                 texts or Samples, `async` or not; default "smollm2", the built-in model
     answer       the answer to judge, a str or a Sample, where there is one already; default: the model gives one
+    system       a system message before the prompt; an empty one leaves out the one that `openai:` models get
+    max_tokens   the longest answer of a model given by name, in tokens; default the model's
+    answer_temperature  the temperature of the answer; default 0.1
     judge        a name (see `semtropy.meaning.NAMES`) or a Judge; "llm" asks the model that is checked; default the
                  built-in one
     estimator    a name or an Estimator; default "bayes"
@@ -54,8 +71,11 @@ class Options(TypedDict, total=False):
     rng          a seed or a NumPy generator, for draws that can be repeated where the model allows it
     """
 
-    model: str | Model
+    model: str | Model | Callable[..., Any]
     answer: str | Sample | None
+    system: str | None
+    max_tokens: int | None
+    answer_temperature: float
     judge: str | Judge | None
     estimator: str | Estimator
     prior: object
@@ -75,9 +95,10 @@ _PER_QUESTION = ("answer", "rng")
 class Checker:
     """A model, a judge and the terms of asking, loaded once and used for many questions. `Checker.load` makes one.
 
-    model  answers the questions
-    judge  compares the answers
-    terms  the estimator, the rule, the budget and the threshold
+    model   answers the questions
+    judge   compares the answers
+    terms   the estimator, the rule, the budget and the threshold
+    system  a system message before every prompt; None for the model's own
 
     >>> from semtropy.models import ScriptedModel
     >>> checker = Checker.load(model=ScriptedModel(default={"Paris": 1.0}), judge="exact", threshold=0.5)
@@ -88,6 +109,7 @@ class Checker:
     model: Model
     judge: Judge
     terms: Terms
+    system: str | None = None
 
     @classmethod
     def load(cls, **options: Unpack[Options]) -> Checker:
@@ -106,18 +128,19 @@ class Checker:
             _default_rule(estimator, budget, threshold) if rule is None else rule,
             budget,
             options.get("rounds"),
+            answer_temperature=options.get("answer_temperature", ANSWER_TEMPERATURE),
             threshold=threshold,
             calibration=options.get("calibration"),
         )
-        model = options.get("model", "smollm2")
-        model = _named(model) if isinstance(model, str) else model
-        return cls(model, _judge(options.get("judge"), model), terms)
+        model = _model(options.get("model", "smollm2"), options.get("max_tokens"))
+        return cls(model, _judge(options.get("judge"), model), terms, options.get("system"))
 
     def stream(
-        self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
+        self, prompt: Prompt, *, answer: str | Sample | None = None, rng: Generator | int | None = None
     ) -> Iterator[Step]:
         """Yield a step for each round; the last has a reason."""
         rng, deadline = np.random.default_rng(rng), self._deadline()
+        prompt = self._prompt(prompt)
         exchange = self._exchange(prompt, answer)
         for event in exchange:
             if isinstance(event, Draw):
@@ -129,7 +152,7 @@ class Checker:
 
     async def astream(
         self,
-        prompt: str,
+        prompt: Prompt,
         *,
         answer: str | Sample | None = None,
         rng: Generator | int | None = None,
@@ -137,6 +160,7 @@ class Checker:
     ) -> AsyncIterator[Step]:
         """`stream`, asynchronous; `earlier` as in `inquire`."""
         rng, deadline = np.random.default_rng(rng), self._deadline(earlier)
+        prompt = self._prompt(prompt)
         exchange = self._exchange(prompt, answer, earlier)
         for event in exchange:
             if isinstance(event, Draw):
@@ -147,14 +171,14 @@ class Checker:
                 yield event
 
     def check(
-        self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
+        self, prompt: Prompt, *, answer: str | Sample | None = None, rng: Generator | int | None = None
     ) -> Verdict:
         """The verdict on `prompt`."""
         *_, last = self.stream(prompt, answer=answer, rng=rng)
         return self.conclude(last)
 
     async def acheck(
-        self, prompt: str, *, answer: str | Sample | None = None, rng: Generator | int | None = None
+        self, prompt: Prompt, *, answer: str | Sample | None = None, rng: Generator | int | None = None
     ) -> Verdict:
         """`check`, awaitable."""
         last = [step async for step in self.astream(prompt, answer=answer, rng=rng)][-1]
@@ -167,39 +191,43 @@ class Checker:
         texts = [sample.text for sample in (step.answer, *step.samples) if sample is not PENDING]
         return conclude(step, self.terms, judge_warnings(self.judge, texts))
 
-    def _exchange(self, prompt: str, answer: str | Sample | None, earlier: Step | None = None) -> Exchange:
+    def _prompt(self, prompt: Prompt) -> Prompt:
+        """The prompt as the model gets it: messages where it has some, or a system message."""
+        if isinstance(prompt, str) and self.system is None:
+            return prompt
+        return as_messages(prompt, self.system)
+
+    def _exchange(self, prompt: Prompt, answer: str | Sample | None, earlier: Step | None = None) -> Exchange:
         from .meaning.partition import Grouper
 
         given = Sample(answer) if isinstance(answer, str) else answer
         if given is not None and given.sampling_logprob is None and given.logprob is not None:
             given = replace(given, sampling_logprob=given.logprob)
-        return Exchange(inquire(prompt, self.terms, Grouper(prompt), answer=given, earlier=earlier))
+        question, grouper = last_question(prompt), Grouper(judge_question(prompt))
+        return Exchange(inquire(question, self.terms, grouper, answer=given, earlier=earlier))
 
     def _deadline(self, earlier: Step | None = None) -> float | None:
         seconds = self.terms.budget.seconds
         used = 0.0 if earlier is None else earlier.spent.seconds
         return None if seconds is None else time.monotonic() + seconds - used
 
-    def _draw(self, prompt: str, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
+    def _draw(self, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
         # With a time limit a synchronous model works in a thread, which is left behind when time is up.
         if isinstance(self.model, _Awaitable) or deadline is not None:
             return portal.run(self._adraw(prompt, draw, rng, deadline))
-        drawn = [self.model.sample(prompt, n, temperature=t, rng=child) for n, t, child in _parts(draw, rng)]
+        parts = _parts(draw, rng)
+        drawn = [self.model.sample(prompt, n, temperature=t, rng=child) if n else [] for n, t, child in parts]
         return _drawn(drawn)
 
-    async def _adraw(self, prompt: str, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
+    async def _adraw(self, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
         """Everything the round asks for, together; a model without `asample` works in a thread."""
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         try:
             async with asyncio.timeout(left) as limit:
                 if not isinstance(self.model, _Awaitable):
                     return await asyncio.to_thread(self._draw, prompt, draw, rng, None)
-                asample = self.model.asample
-                parts = _parts(draw, rng)
-                drawn = await asyncio.gather(
-                    *(asample(prompt, n, temperature=t, rng=child) for n, t, child in parts)
-                )
-                return _drawn(drawn)
+                parts = [(prompt, *part) for part in _parts(draw, rng)]
+                return _drawn(await asyncio.gather(*(_asked(self.model, *part) for part in parts)))
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -210,7 +238,15 @@ class Checker:
 class _Awaitable(Protocol):
     """A model with an asynchronous twin."""
 
-    async def asample(self, prompt: str, n: int, *, temperature: float, rng: Generator) -> list[Sample]: ...
+    async def asample(
+        self, prompt: Prompt, n: int, *, temperature: float, rng: Generator
+    ) -> list[Sample]: ...
+
+
+async def _asked(
+    model: _Awaitable, prompt: Prompt, n: int, temperature: float, rng: Generator
+) -> list[Sample]:
+    return await model.asample(prompt, n, temperature=temperature, rng=rng) if n else []
 
 
 def _parts(draw: Draw, rng: Generator) -> list[tuple[int, float, Generator]]:
@@ -233,18 +269,21 @@ def _default_rule(estimator: Estimator, budget: Budget, threshold: float) -> Rul
     )
 
 
-_SHARED: WeakValueDictionary[tuple[str | None, ...], Model] = WeakValueDictionary()
+_SHARED: WeakValueDictionary[tuple[object, ...], Model] = WeakValueDictionary()
 _LOADING = threading.Lock()
 
 
-def _named(name: str) -> Model:
-    """One object for all checks under way that name the same model, so that its limits hold for them together."""
-    key = (name, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
+def _model(model: str | Model | Callable[..., Any], max_tokens: int | None) -> Model:
+    """The model; one object for all checks under way that name it, so that its limits hold for them together."""
+    options = {} if max_tokens is None else {"max_tokens": max_tokens}
+    if not isinstance(model, str):
+        return as_model(model, **options)
+    key = (model, max_tokens, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
     with _LOADING:
-        model = _SHARED.get(key)
-        if model is None:
-            model = _SHARED[key] = load_model(name)
-        return model
+        loaded = _SHARED.get(key)
+        if loaded is None:
+            loaded = _SHARED[key] = as_model(model, **options)
+        return loaded
 
 
 @asynccontextmanager
@@ -268,8 +307,15 @@ def _question_options(options: Options) -> dict[str, Any]:
 
 def _with_signature(function: Function) -> Function:
     """Give a function that takes `Options` a signature that names each of them, for `help` and editors."""
-    prompt = inspect.Parameter("prompt", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
-    defaults = {"model": "smollm2", "estimator": "bayes", "threshold": THRESHOLD}
+    prompt = inspect.Parameter(
+        "prompt", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str | list[dict]"
+    )
+    defaults = {
+        "answer_temperature": ANSWER_TEMPERATURE,
+        "model": "smollm2",
+        "estimator": "bayes",
+        "threshold": THRESHOLD,
+    }
     named = [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind.__forward_arg__
@@ -282,12 +328,12 @@ def _with_signature(function: Function) -> Function:
 
 
 @_with_signature
-def check(prompt: str, **options: Unpack[Options]) -> Verdict:
+def check(prompt: Prompt, **options: Unpack[Options]) -> Verdict:
     """Ask `prompt` until the belief about its semantic entropy is precise enough, and return the verdict.
 
     `acheck`, `stream` and `astream` take the same parameters.
 
-    prompt  the question
+    prompt  the question, or chat messages that end with it
 
     >>> from semtropy.models import ScriptedModel
     >>> verdict = check("Capital of France?", model=ScriptedModel(default={"Paris": 1.0}), estimator="histogram", rng=1)
@@ -298,10 +344,10 @@ def check(prompt: str, **options: Unpack[Options]) -> Verdict:
 
 
 @_with_signature
-async def acheck(prompt: str, **options: Unpack[Options]) -> Verdict:
+async def acheck(prompt: Prompt, **options: Unpack[Options]) -> Verdict:
     """Check `prompt` asynchronously: many checks can run at once on one model.
 
-    prompt  the question
+    prompt  the question, or chat messages that end with it
 
     >>> from semtropy.models import ScriptedModel
     >>> model = ScriptedModel(default={"Paris": 1.0})
@@ -313,10 +359,10 @@ async def acheck(prompt: str, **options: Unpack[Options]) -> Verdict:
 
 
 @_with_signature
-def stream(prompt: str, **options: Unpack[Options]) -> Iterator[Step]:
+def stream(prompt: Prompt, **options: Unpack[Options]) -> Iterator[Step]:
     """Check `prompt` and yield a step after each round; the verdict of `check` is that of the last.
 
-    prompt  the question
+    prompt  the question, or chat messages that end with it
 
     >>> from semtropy.models import ScriptedModel
     >>> model = ScriptedModel(default={"Paris": 1.0})
@@ -328,10 +374,10 @@ def stream(prompt: str, **options: Unpack[Options]) -> Iterator[Step]:
 
 
 @_with_signature
-async def astream(prompt: str, **options: Unpack[Options]) -> AsyncIterator[Step]:
+async def astream(prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[Step]:
     """Check `prompt` asynchronously and yield a step after each round.
 
-    prompt  the question
+    prompt  the question, or chat messages that end with it
 
     >>> from semtropy.models import ScriptedModel
     >>> async def samples():

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .inquiry import Calibrated, Step, Terms
+    from .stopping import Budget
 
 __all__ = ["conclude", "make_verdict"]
 
@@ -26,8 +27,8 @@ def conclude(step: Step, terms: Terms, warnings: Sequence[str] = ()) -> Verdict:
     `warnings` are those of the judge that grouped the answers.
     """
     warnings = list(warnings)
-    if terms.budget.tokens is not None and step.spent.tokens is None:
-        warnings.append("The model does not count its tokens: the token budget could not be kept.")
+    if step.spent.tokens is None:
+        warnings += _uncounted(terms.budget)
     return make_verdict(
         step,
         method=terms.estimator.name,
@@ -35,6 +36,14 @@ def conclude(step: Step, terms: Terms, warnings: Sequence[str] = ()) -> Verdict:
         calibration=terms.calibration,
         warnings=warnings,
     )
+
+
+def _uncounted(budget: Budget) -> Iterator[str]:
+    """What could not be kept because the model does not say how many tokens it generated."""
+    if budget.tokens is not None:
+        yield "The model does not count its tokens: the token budget could not be kept."
+    if budget.cost is not None and budget.price is not None and budget.price.per_token:
+        yield "The model does not count its tokens: the cost counts its samples alone."
 
 
 def make_verdict(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .nouns import Floats, Token
 
 __all__ = [
+    "ANSWER_TEMPERATURE",
     "PENDING",
     "Calibrated",
     "Compare",
@@ -38,6 +39,9 @@ __all__ = [
 ]
 
 Triple = tuple[str, str, str]
+
+ANSWER_TEMPERATURE = 0.1
+"""The temperature at which the answer to be judged is drawn."""
 
 PENDING = Sample("")
 """Stands for an answer that is still on its way: samples are drawn, and a later inquiry begins with them."""
@@ -159,12 +163,14 @@ class Terms:
     budget: Budget = field(default_factory=Budget)
     rounds: Rounds | None = None
     temperature: float = 1.0
-    answer_temperature: float = 0.1
+    answer_temperature: float = ANSWER_TEMPERATURE
     threshold: float = THRESHOLD
     calibration: Calibrated | None = None
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
+        if not 0 <= self.answer_temperature <= 2:
+            raise InputError(f"answer_temperature is {self.answer_temperature}: a temperature from 0 to 2")
         if not callable(self.rule):
             raise InputError(
                 f"rule is {self.rule!r}: give a stopping rule, such as Decided(0.69) or VarianceBelow(0.1)"
@@ -256,7 +262,7 @@ class _Inquiry:
     def take(self, drawn: Drawn) -> Generator[Compare, Drawn | Floats | None, None]:
         """Add a round: the answer is placed before the samples, so that they are compared with it."""
         if drawn.answer is not None:
-            self.answer = without_certainty(drawn.answer)
+            self.answer = without_certainty(self._weighed(drawn.answer))
         if self.answer is None:
             self.answer = drawn.samples[0]
         if self.answer_label is None and self.answer is not PENDING:
@@ -264,6 +270,12 @@ class _Inquiry:
         for sample in map(without_certainty, drawn.samples):
             self.labels.append((yield from self._place(sample)))
             self.samples.append(sample)
+
+    def _weighed(self, answer: Sample) -> Sample:
+        """The answer drawn; at the temperature of the samples its log-probability is one of theirs."""
+        if self.terms.answer_temperature != self.terms.temperature or answer.sampling_logprob is not None:
+            return answer
+        return replace(answer, sampling_logprob=answer.logprob)
 
     def _place(self, sample: Sample) -> Generator[Compare, Drawn | Floats | None, int]:
         """Find the meaning of one sample, counting the pairs that are judged for it."""
@@ -359,6 +371,9 @@ def _tokens(samples: Sequence[Sample]) -> int | None:
     """How many tokens were generated, or None where the model does not say."""
     total = 0
     for sample in samples:
+        if sample.token_count is not None:
+            total += sample.token_count
+            continue
         counted = sample.tokens if sample.tokens is not None else sample.token_logprobs
         if counted is None:
             return None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from .conversation import Prompt  # noqa: TC001
 from .errors import InputError
 from .evidence import Evidence, JudgedAnswer
 from .samples import LOGPROB_SLACK, Partition, Sample, Token
@@ -182,6 +183,8 @@ class Estimator(Protocol):
 class Model(Protocol):
     """A source of answers. Asynchronous models also have `asample`, with the parameters of `sample`.
 
+    A prompt is a question, or a list of chat messages where a check was given messages or a system message.
+
     >>> from semtropy.models import ScriptedModel
     >>> isinstance(ScriptedModel(default={"Paris": 1.0}), Model)
     True
@@ -190,7 +193,7 @@ class Model(Protocol):
     name: str
 
     def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: np.random.Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: np.random.Generator | None = None
     ) -> list[Sample]:
         """Draw `n` independent answers to `prompt`; `rng` makes draws reproducible if the backend supports it."""
         ...

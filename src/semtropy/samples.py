@@ -33,6 +33,7 @@ class Sample:
     sampling_logprob  for a judged answer drawn at a low temperature: the log-probability of the same sequence at the
                       temperature of the samples
     token_entropies   for a judged answer: the entropies of the next-token distributions along it, in nats
+    token_count       how many tokens were generated for it and paid for, thinking included; None where unknown
 
     >>> Sample("Paris", logprob=-0.2).complete
     True
@@ -49,6 +50,7 @@ class Sample:
     complete: bool = True
     sampling_logprob: float | None = None
     token_entropies: tuple[float, ...] | None = None
+    token_count: int | None = None
 
     def __post_init__(self) -> None:
         _check_logprob("logprob", self.logprob)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..check import Checker
+    from ..conversation import Prompt
     from ..inquiry import Step
     from ..verdict import Verdict
 
@@ -35,12 +38,23 @@ def register(commands: Any) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("prompt", nargs="?", metavar="PROMPT", help="the question")
     what.add_argument("--file", metavar="FILE", help="check every line of FILE (- is standard input)")
+    what.add_argument(
+        "--messages",
+        metavar="FILE",
+        help="check a conversation: a JSON list of chat messages (- is standard input)",
+    )
     add("--model", default="smollm2", help="smollm2 (default), gguf:PATH, openai:MODEL, ...")
     add(
         "--base-url",
         metavar="URL",
         help="base URL of the endpoint, for openai:MODEL (default: $OPENAI_BASE_URL)",
     )
+    add(
+        "--system",
+        metavar="TEXT",
+        help="a system message; '' sends none (default: one that asks for brief answers)",
+    )
+    add("--max-tokens", type=int, metavar="N", help="the longest answer, in tokens (default: the model's)")
     add(
         "--judge",
         metavar="J",
@@ -69,6 +83,13 @@ def register(commands: Any) -> None:
     )
     add("--max-seconds", type=float, metavar="S", help="stop after S seconds")
     add("--answer", metavar="TEXT", help="judge this answer instead of asking for one")
+    add(
+        "--answer-temperature",
+        type=float,
+        default=0.1,
+        metavar="T",
+        help="the temperature of the answer that is asked for (default: 0.1)",
+    )
     add("--threshold", type=float, default=THRESHOLD, metavar="H", help="flag above H nats (default: log 2)")
     add("--seed", type=int, help="seed for the draws, for models that support one")
     add("--show-groups", action="store_true", help="list every wording under the meaning it was grouped with")
@@ -79,8 +100,9 @@ def register(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check one prompt, or a file of them."""
     try:
-        if arguments.file is None and not arguments.prompt.strip():
+        if arguments.prompt is not None and not arguments.prompt.strip():
             raise InputError("the prompt is empty: ask a question")
+        prompt = arguments.prompt if arguments.messages is None else _messages(arguments.messages)
         if arguments.file is not None and arguments.answer is not None:
             raise InputError("--answer goes with one prompt, not with --file")
         checker = _checker(arguments)
@@ -91,7 +113,24 @@ def run(arguments: argparse.Namespace) -> int:
         from ._many import check_file
 
         return check_file(checker, arguments)
-    return _one(checker, arguments)
+    return _one(checker, prompt, arguments)
+
+
+def _messages(path: str) -> list[dict[str, Any]]:
+    """The conversation in a file: a JSON list of messages, or an object that has one under `messages`."""
+    from ..conversation import as_messages
+
+    try:
+        data = json.loads(sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"--messages {path}: {error}") from error
+    messages = data.get("messages") if isinstance(data, dict) else data
+    if not isinstance(messages, list):
+        raise InputError(f'--messages {path}: expected a list like [{{"role": "user", "content": "..."}}]')
+    try:
+        return as_messages(messages)
+    except InputError as error:
+        raise InputError(f"--messages {path}: {error}") from error
 
 
 def _checker(arguments: argparse.Namespace) -> Checker:
@@ -105,6 +144,8 @@ def _checker(arguments: argparse.Namespace) -> Checker:
         "estimator": arguments.estimator,
         "budget": Budget(samples=arguments.max_samples, seconds=arguments.max_seconds),
         "threshold": arguments.threshold,
+        "answer_temperature": arguments.answer_temperature,
+        "system": arguments.system,
     }
     if arguments.variance is not None:
         options["rule"] = VarianceBelow(arguments.variance)
@@ -114,15 +155,16 @@ def _checker(arguments: argparse.Namespace) -> Checker:
         options["prior"] = _read("..estimators", "Prior", arguments.prior)
     if arguments.calibration is not None:
         options["calibration"] = _read("..calibration", "Calibration", arguments.calibration)
-    settings = {} if arguments.base_url is None else {"base_url": arguments.base_url}
-    if settings and arguments.model.partition(":")[0] not in ("openai", "completions"):
+    address = {} if arguments.base_url is None else {"base_url": arguments.base_url}
+    if address and arguments.model.partition(":")[0] not in ("openai", "completions"):
         raise InputError(
             f"--base-url goes with openai:MODEL or completions:MODEL, not with {arguments.model}"
         )
-    options["model"] = load_model(arguments.model, **settings)
+    longest = {} if arguments.max_tokens is None else {"max_tokens": arguments.max_tokens}
+    options["model"] = load_model(arguments.model, **address, **longest)
     asked = (arguments.judge or "").removeprefix("llm:")
-    if settings and asked.startswith(("openai:", "completions:")):  # another model of the same endpoint
-        options["judge"] = load_judge("llm", model=load_model(asked, **settings))
+    if address and asked.startswith(("openai:", "completions:")):  # another model of the same endpoint
+        options["judge"] = load_judge("llm", model=load_model(asked, **address))
     return Checker.load(**options)
 
 
@@ -130,14 +172,14 @@ def _read(module: str, name: str, path: str) -> Any:
     return getattr(import_module(module, __package__), name).load(path)
 
 
-def _one(checker: Checker, arguments: argparse.Namespace) -> int:
+def _one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -> int:
     steps: list[Step] = []
     interrupted = False
     try:
         if arguments.json or not sys.stdout.isatty():
-            steps.extend(checker.stream(arguments.prompt, answer=arguments.answer, rng=arguments.seed))
+            steps.extend(checker.stream(prompt, answer=arguments.answer, rng=arguments.seed))
         else:
-            _watch(checker, arguments, steps)
+            _watch(checker, prompt, arguments, steps)
     except KeyboardInterrupt:
         interrupted = True
         if not steps:
@@ -147,17 +189,18 @@ def _one(checker: Checker, arguments: argparse.Namespace) -> int:
     return INTERRUPTED if interrupted else EXIT_CODES[verdict.outcome]
 
 
-def _watch(checker: Checker, arguments: argparse.Namespace, steps: list[Step]) -> None:
+def _watch(checker: Checker, prompt: Prompt, arguments: argparse.Namespace, steps: list[Step]) -> None:
     """Draw each step as it comes; `steps` keeps what is known if the user breaks off."""
     from rich.live import Live
 
+    from ..conversation import last_question
     from ._drawing import draw_steps
 
-    picture = draw_steps(arguments.prompt, steps, checker.terms)
-    with Live(picture, auto_refresh=False) as live:
-        for step in checker.stream(arguments.prompt, answer=arguments.answer, rng=arguments.seed):
+    question = last_question(prompt)
+    with Live(draw_steps(question, steps, checker.terms), auto_refresh=False) as live:
+        for step in checker.stream(prompt, answer=arguments.answer, rng=arguments.seed):
             steps.append(step)
-            live.update(draw_steps(arguments.prompt, steps, checker.terms), refresh=True)
+            live.update(draw_steps(question, steps, checker.terms), refresh=True)
 
 
 def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:

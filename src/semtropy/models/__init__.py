@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,5 +47,11 @@ def load_model(name: str, **options: Any) -> Model:
     if bool(rest) != (":" in form):
         raise InputError(f"model {name!r} is incomplete: write it as {form}")
     make = getattr(import_module(f".{module}", __name__), maker)
-    model: Model = make(rest, **options) if rest else make(**options)
+    try:
+        model: Model = make(rest, **options) if rest else make(**options)
+    except TypeError as error:
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        if unknown is None or unknown[1] not in options:
+            raise
+        raise InputError(f"the model {form} has no option {unknown[1]}") from error
     return model

@@ -31,6 +31,7 @@ from .progress import shown
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from ..conversation import Prompt
     from .weights import Progress
 
 __all__ = ["LlamaCpp", "gguf", "smollm2", "threads_for"]
@@ -71,9 +72,9 @@ class LlamaCpp:
         self._ready: str | None = None
 
     def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
-        """Draw `n` brief answers to the question `prompt`."""
+        """Draw `n` brief answers to a question or a conversation."""
         return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng)
 
     def complete(

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ..conversation import as_messages
 from ..errors import BadReply, InputError, ModelError, PromptTooLong
 from . import portal
 from .brief import brief_prompt
 from .endpoint import Endpoint, Refused
-from .replies import chat_sample, completion_sample
+from .replies import chat_sample, completion_sample, with_usage
 from .temperature_probe import TemperatureProbe
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
+    from ..conversation import Prompt
     from ..nouns import Sample
 
 __all__ = ["Chat", "Completions", "chat", "completions"]
@@ -64,6 +66,8 @@ class _OpenAIModel(ABC):
         read: Callable[..., Sample],
     ) -> list[Sample]:
         """Draw `n` answers to the request with `fields` (messages or prompt); missing ones are requested one by one."""
+        if n < 1:
+            return []
         rng = np.random.default_rng(rng)
         first = n if "n" not in self.refused else 1
         samples = await self._request(fields, first, temperature, rng, read)
@@ -89,7 +93,9 @@ class _OpenAIModel(ABC):
         choices = reply.get("choices")
         if not isinstance(choices, list):
             raise BadReply(f"{self.endpoint.label}: the reply has no choices")
-        samples = [read(choice, logprobs_of_sampling=True) for choice in choices]
+        samples = with_usage(
+            [read(choice, logprobs_of_sampling=True) for choice in choices], reply.get("usage")
+        )
         self.probe.observe(fields, temperature, samples)
         if temperature == 1.0:
             return samples
@@ -148,7 +154,11 @@ class _OpenAIModel(ABC):
 
 
 class Chat(_OpenAIModel):
-    """A chat endpoint. `system` asks for brief answers, since long ones rarely agree; None sends no system message."""
+    """A chat endpoint.
+
+    `system` is sent before a question: it asks for brief answers, since long ones rarely agree. None sends no system
+    message. Messages are sent as they are.
+    """
 
     path = "/chat/completions"
 
@@ -162,15 +172,14 @@ class Chat(_OpenAIModel):
         return {"logprobs": True}
 
     async def asample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
-        """Draw `n` answers to `prompt`."""
-        system = [{"role": "system", "content": self.system}] if self.system else []
-        fields = {"messages": [*system, {"role": "user", "content": prompt}]}
+        """Draw `n` answers to a question, or to messages, which are sent as they are."""
+        fields = {"messages": as_messages(prompt, self.system if isinstance(prompt, str) else None)}
         return await self.ask(fields, n, temperature, rng, chat_sample)
 
     def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """`asample`, awaited in a background thread."""
         return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
@@ -189,13 +198,13 @@ class Completions(_OpenAIModel):
         return {"logprobs": 1}
 
     async def asample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
-        """Draw `n` brief answers to the question `prompt`."""
+        """Draw `n` brief answers to a question or a conversation."""
         return await self.acomplete(brief_prompt(prompt), n, temperature=temperature, rng=rng)
 
     def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """`asample`, awaited in a background thread."""
         return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))

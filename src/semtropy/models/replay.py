@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..conversation import last_question
 from ..errors import ModelError
 from ..recording import Recording, Row, read_recording
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
+    from ..conversation import Prompt
     from ..nouns import Sample
 
 __all__ = ["Replay", "replay"]
@@ -39,10 +41,10 @@ class Replay:
                 self._rows[f"{row.context}\n{row.question}"] = row
 
     def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
-        """Draw `n` of the stored samples of the question `prompt`."""
-        row = self._rows.get(prompt)
+        """Draw `n` of the stored samples of the question `prompt`, or of the last one of a conversation."""
+        row = self._rows.get(last_question(prompt))
         if row is None:
             raise ModelError(f"the recording has no such question ({len(self._rows)} others)")
         recorded = row.header.temperature or 1.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from ..errors import BadReply
 from ..nouns import Sample
 
-__all__ = ["chat_sample", "completion_sample", "content_text", "well_formed"]
+__all__ = ["chat_sample", "completion_sample", "content_text", "well_formed", "with_usage"]
 
 Entry = tuple[bytes, float]
 """A token's bytes and its log-probability."""
@@ -52,6 +53,21 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
         faithful = spelled.decode("utf-8", "replace").startswith(first)
         entries = entries[: last + 1] if last is not None and faithful else None
     return _sample(first, entries, "stop", usable=logprobs_of_sampling and entries is not None)
+
+
+def with_usage(samples: list[Sample], usage: Any) -> list[Sample]:
+    """The samples of one reply, each with its part of the tokens that the endpoint reports as generated.
+
+    Endpoints report the sum over all choices, tokens spent on thinking included; it is split evenly.
+
+    >>> [each.token_count for each in with_usage([Sample("a"), Sample("b")], {"completion_tokens": 7})]
+    [4, 3]
+    """
+    total = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    if isinstance(total, bool) or not isinstance(total, int) or total <= 0 or not samples:
+        return samples
+    each, more = divmod(total, len(samples))
+    return [replace(sample, token_count=each + (k < more)) for k, sample in enumerate(samples)]
 
 
 def content_text(content: Any) -> str:

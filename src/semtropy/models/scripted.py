@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..conversation import last_question
 from ..errors import InputError, ModelError
 from ..nouns import Sample
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
+    from ..conversation import Prompt
 
 __all__ = ["ScriptedModel", "scripted"]
 
@@ -25,7 +28,7 @@ Answers = Mapping[str, float]
 class ScriptedModel:
     """Draws from a known distribution over answers, so that estimates can be compared with the truth.
 
-    script   the answers of each prompt, with their probabilities
+    script   the answers of each prompt, with their probabilities; the prompt of a conversation is its last question
     default  the answers of every other prompt; without them another prompt is an error
     delay    seconds that `asample` waits before it answers
     name     the name of the model
@@ -48,10 +51,10 @@ class ScriptedModel:
         self._default = None if default is None else _checked(default, "default")
 
     def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers; their log-probabilities are those of the distribution at `temperature`."""
-        answers = self._script.get(prompt, self._default)
+        answers = self._script.get(last_question(prompt), self._default)
         if answers is None:
             raise ModelError(f"the script has no answers for this prompt ({len(self._script)} others)")
         texts = list(answers)
@@ -71,7 +74,7 @@ class ScriptedModel:
         ]
 
     async def asample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """`sample`, awaitable, after `delay` seconds."""
         await asyncio.sleep(self.delay)

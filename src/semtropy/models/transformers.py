@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..conversation import as_messages
 from ..errors import InputError, MissingExtra, ModelError, PromptTooLong
 from ..nouns import Sample
 from .decoding import Decoding, Ends, TokenDraw, uniforms
@@ -24,11 +25,13 @@ from .decoding import Decoding, Ends, TokenDraw, uniforms
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from ..conversation import Prompt
+
 __all__ = ["Transformers", "hf"]
 
 COLDEST = 1e-3  # used for temperature 0, where it gives the most likely token
 
-Wrap = Callable[[str], str]
+Wrap = Callable[["Prompt"], str]
 T = TypeVar("T")
 
 
@@ -66,14 +69,18 @@ class Transformers:
         return self._ends.pure
 
     def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
-        """Draw `n` answers to a question."""
-        if not prompt.strip():
+        """Draw `n` answers to a question or a conversation."""
+        if isinstance(prompt, str) and not prompt.strip():
             raise InputError("the prompt is empty: ask something")
-        return self.complete(
-            self._wrap(prompt) if self._wrap else prompt, n, temperature=temperature, rng=rng
-        )
+        if self._wrap:
+            whole = self._wrap(prompt)
+        elif isinstance(prompt, str):
+            whole = prompt
+        else:
+            raise InputError("form raw takes one text, not messages: load the model with form=chat or brief")
+        return self.complete(whole, n, temperature=temperature, rng=rng)
 
     def complete(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -292,8 +299,8 @@ def _wrapper(form: str, tokenizer: Any) -> Wrap | None:
         return brief_prompt
     if form == "chat":
 
-        def chat(question: str) -> str:
-            said = [{"role": "user", "content": question}]
+        def chat(prompt: Prompt) -> str:
+            said = as_messages(prompt)
             text: str = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
             return text
 

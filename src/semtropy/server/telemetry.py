@@ -21,6 +21,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from ..verdict import Outcome
 
 if TYPE_CHECKING:
+    from ..conversation import Prompt
     from ..inquiry import Step
     from ..nouns import Belief, Beliefs, Estimator, Evidence, Floats, Judge, Model, Sample
 
@@ -197,14 +198,14 @@ class _TimedModel:
     def __init__(self, model: Any, metrics: Metrics) -> None:
         self.name, self._model, self._metrics = model.name, model, metrics
 
-    def sample(self, prompt: str, n: int, **options: Any) -> list[Sample]:
+    def sample(self, prompt: Prompt, n: int, **options: Any) -> list[Sample]:
         with self._metrics.timed("sampling"):
             samples: list[Sample] = self._model.sample(prompt, n, **options)
             return samples
 
 
 class _TimedAsyncModel(_TimedModel):
-    async def asample(self, prompt: str, n: int, **options: Any) -> list[Sample]:
+    async def asample(self, prompt: Prompt, n: int, **options: Any) -> list[Sample]:
         with self._metrics.timed("sampling"):
             samples: list[Sample] = await self._model.asample(prompt, n, **options)
             return samples

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
+    from ...conversation import Prompt
     from ...nouns import Model, Sample
     from ..middleware import Caller
     from ..schemas import CompletionRequest
@@ -191,7 +192,7 @@ class ConversationModel:
         return plain
 
     async def asample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers."""
         read = chat_sample if isinstance(self._asker, Chat) else _whole_completion
@@ -200,7 +201,7 @@ class ConversationModel:
         return samples
 
     def sample(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """`asample`, awaited in a background thread."""
         return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))

@@ -1,0 +1,111 @@
+"""A model made from any function `(messages, n, temperature) -> answers`, synchronous or asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..conversation import as_messages
+from ..errors import BadReply, InputError
+from ..nouns import Model, Sample
+from . import load_model, portal
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from ..conversation import Prompt
+
+__all__ = ["AsyncFunctionModel", "FunctionModel", "as_model"]
+
+AskFunction = Callable[[list[dict[str, Any]], int, float], Any]
+
+
+def as_model(model: str | Model | AskFunction, **options: Any) -> Model:
+    """The model that `model` stands for: a name, a Model, or a function that draws answers.
+
+    options  keyword arguments of a model given by name, such as `max_tokens=`
+
+    >>> as_model(lambda messages, n, temperature: ["Paris"] * n).sample("Capital of France?", 2)[1].text
+    'Paris'
+    """
+    if isinstance(model, str):
+        return load_model(model, **options)
+    if options:
+        raise InputError(
+            f"{', '.join(options)} goes with a model given by name: set it where this model is made"
+        )
+    if isinstance(model, Model):
+        return model
+    if not callable(model):
+        raise InputError(
+            f"model is a {type(model).__name__}: give a name, an object with `name` and `sample`, or a function "
+            "(messages, n, temperature) that returns answers"
+        )
+    calls = (model, getattr(model, "__call__", None))  # noqa: B004
+    return AsyncFunctionModel(model) if any(map(inspect.iscoroutinefunction, calls)) else FunctionModel(model)
+
+
+class FunctionModel:
+    """Draws answers by calling a function with the messages, how many answers to draw, and the temperature.
+
+    The function returns texts or `Sample`s; where it returns fewer than asked for, it is called again, for one at a
+    time. A `Sample.logprob` must be that of the whole answer, end included, at the temperature asked for.
+    """
+
+    def __init__(self, function: AskFunction) -> None:
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self._function = function
+
+    def sample(
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` answers; fewer where the function returns none."""
+        messages = as_messages(prompt)
+        samples = self._read(self._function(messages, n, temperature))
+        while samples and len(samples) < n:
+            more = self._read(self._function(messages, 1, temperature))
+            if not more:
+                break
+            samples += more
+        return samples[:n]
+
+    def _read(self, reply: Any) -> list[Sample]:
+        if inspect.iscoroutine(reply):
+            reply.close()
+            raise BadReply(f"the model function {self.name} returned a coroutine: define it with `async def`")
+        answers = [reply] if isinstance(reply, str | Sample) else reply
+        if not isinstance(answers, Sequence) or not all(isinstance(each, str | Sample) for each in answers):
+            raise BadReply(
+                f"the model function {self.name} returned {_described(reply)}: a list of texts or Samples is expected"
+            )
+        return [Sample(each) if isinstance(each, str) else each for each in answers]
+
+
+class AsyncFunctionModel(FunctionModel):
+    """The same for a coroutine function; answers that are missing are asked for all at once."""
+
+    async def asample(
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` answers; fewer where the function returns none."""
+        messages = as_messages(prompt)
+        samples = self._read(await self._function(messages, n, temperature))
+        if samples:
+            missing = (self._function(messages, 1, temperature) for _ in range(n - len(samples)))
+            samples += [sample for reply in await asyncio.gather(*missing) for sample in self._read(reply)]
+        return samples[:n]
+
+    def sample(
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """`asample`, awaited in a background thread."""
+        return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
+
+
+def _described(reply: Any) -> str:
+    if isinstance(reply, Sequence):
+        kinds = sorted({type(each).__name__ for each in reply})
+        return f"a list of {', '.join(kinds)}"
+    return f"a {type(reply).__name__}"
