@@ -7,7 +7,7 @@ TORCH ?= torch
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
 INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/_native/*.c src/semtropy/entropy/_native/*.h)
 
-.PHONY: help demo test extras check bench fuzz docs picture clean
+.PHONY: help demo test extras check bench fuzz docs picture wheel clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ docs: $(VENV)/.dev  ## rebuild the generated parts of docs/, figures included
 picture: $(VENV)/.dev  ## redraw the terminal in the README
 	$(BIN)/python -m tools.picture docs/images/check.svg -- \
 		semtropy check "How many moons does Mars have?" --seed 3
+
+wheel: $(VENV)/.dev  ## source distribution and wheels in dist/, each tried in a bare environment
+	$(BIN)/python -m tools.wheel
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/*.so src/semtropy/entropy/_native/*.so

@@ -3,6 +3,7 @@
 Without it `semtropy.entropy` runs the same mathematics in NumPy, more slowly; a test holds the two together.
 """
 
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -24,6 +25,8 @@ UNIX_FLAGS = [
 ]
 # Free-threaded builds of Python have no stable ABI.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
+# SEMTROPY_KERNEL=off builds the wheel for platforms without a compiler; on fails where the kernel cannot be built.
+KERNEL = os.environ.get("SEMTROPY_KERNEL", "optional")
 WITHOUT = "the compiled kernel was not built: semtropy will run its NumPy form instead, more slowly"
 
 
@@ -46,16 +49,16 @@ def extension(name: str) -> Extension:
         f"{PACKAGE}.{name}",
         sources=[(FOLDER / f"{name}.c").as_posix()],
         libraries=[] if sys.platform == "win32" else ["m"],
-        extra_compile_args=[] if sys.platform == "win32" else UNIX_FLAGS,
+        extra_compile_args=["/O2", "/std:c11"] if sys.platform == "win32" else UNIX_FLAGS,
         depends=[header.as_posix() for header in FOLDER.glob("*.h")],
         define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
         py_limited_api=STABLE,
-        optional=True,
+        optional=KERNEL != "on",
     )
 
 
 setup(
-    ext_modules=[extension(name) for name in NAMES if (FOLDER / f"{name}.c").exists()],
+    ext_modules=[extension(name) for name in NAMES if KERNEL != "off"],
     cmdclass={"build_ext": BuildKernel},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
 )

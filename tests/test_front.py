@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,11 @@ def test_the_citation_names_the_version_and_the_paper() -> None:
 def test_the_changelog_has_the_version_and_a_place_for_the_next() -> None:
     sections = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert sections[:2] == ["Unreleased", __version__]
+
+
+def test_nothing_stands_twice_in_the_changelog() -> None:
+    rows = [row for row in (ROOT / "CHANGELOG.md").read_text().splitlines() if len(row) > 60]
+    assert [row for row, times in Counter(rows).items() if times > 1] == []
 
 
 def test_addresses_are_written_in_one_place() -> None:
