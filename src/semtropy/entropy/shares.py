@@ -11,7 +11,7 @@ next sample has meaning j; what the seen meanings leave is the probability of a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -73,6 +73,7 @@ def _ratios(components: Sequence[PosteriorComponent], steps: Floats) -> Floats:
         return c.p.tobytes(), c.q.tobytes(), c.alpha
 
     groups = [list(group) for _, group in groupby(components, key=shared)]
+    groups = [run for group in groups for run in _rising(group)]
     moved = [np.zeros(components[0].floors.size), *steps]
     count, m = len(moved), components[0].floors.size
     problems = Problems(
@@ -89,6 +90,15 @@ def _ratios(components: Sequence[PosteriorComponent], steps: Floats) -> Floats:
     if not np.isfinite(ratios).all():
         raise ConvergenceError("the posterior of a meaning's probability could not be integrated")
     return ratios
+
+
+def _rising(group: list[PosteriorComponent]) -> Iterator[list[PosteriorComponent]]:
+    """Runs of a group within which the mass rises, as one path needs it: two kinds of question may share factors."""
+    start = 0
+    for end in range(1, len(group) + 1):
+        if end == len(group) or group[end].mass <= group[end - 1].mass:
+            yield group[start:end]
+            start = end
 
 
 @dataclass(frozen=True, eq=False)
