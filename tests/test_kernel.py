@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -249,3 +251,50 @@ def test_the_kernels_are_built_without_fast_math() -> None:
     assert "-ffast-math" not in flags
     assert "-Ofast" not in flags
     assert "finite-math-only" not in flags
+
+
+NATIVE = Path(contour.__file__).parent / "_native"
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unknown-pragmas", "-fsyntax-only"]
+# What the headers without Python need of the C library, for a compiler whose library is not at hand.
+MATHS = """
+#define NAN (0.0f * 1e39f)
+#define HUGE_VAL 1e999
+#define isfinite(x) ((x) - (x) == 0)
+double exp(double), log(double), cos(double), sin(double), atan2(double, double), sqrt(double), fabs(double);
+double pow(double, double), expm1(double), log1p(double), frexp(double, int *), ldexp(double, int);
+"""
+MEMORY = """
+typedef unsigned long long size_t;
+#define NULL ((void *)0)
+void *malloc(size_t), *realloc(void *, size_t), free(void *);
+"""
+
+
+def compile_only(compiler: str, *arguments: str) -> str:
+    found = shutil.which(compiler)
+    if found is None:
+        pytest.skip(f"no {compiler} on this machine")
+    done = subprocess.run([found, *arguments], capture_output=True, text=True, timeout=120)
+    return done.stderr if done.returncode else ""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "musl-gcc"])
+@pytest.mark.parametrize("name", ["contour", "distribution"])
+def test_other_compilers_take_it_without_a_warning(compiler: str, name: str) -> None:
+    python = ["-DPy_LIMITED_API=0x030B0000", "-isystem", sysconfig.get_paths()["include"]]
+    assert not compile_only(compiler, *STRICT, *python, str(NATIVE / f"{name}.c"))
+
+
+def test_nothing_in_the_headers_is_of_one_compiler(tmp_path: Path) -> None:
+    """clang as MSVC: no `__GNUC__`, no attributes, no pragmas of OpenMP."""
+    for name, text in {
+        "math": MATHS,
+        "stdlib": MEMORY,
+        "string": "void *memset(void *, int, size_t);",
+    }.items():
+        (tmp_path / f"{name}.h").write_text(text)
+    (tmp_path / "all.c").write_text('#include <stdlib.h>\n#include "path.h"\n')
+    target = ["--target=x86_64-pc-windows-msvc", "-nostdinc", f"-I{tmp_path}", f"-I{NATIVE}", "-fsyntax-only"]
+    assert not compile_only("clang", *target, str(tmp_path / "all.c"))
+    (tmp_path / "all.c").write_text("#ifndef __GNUC__\n#error as expected\n#endif\n")
+    assert "as expected" in compile_only("clang", *target, str(tmp_path / "all.c"))

@@ -351,11 +351,28 @@ class Slow(ScriptedModel):
 
     def __init__(self, delay: float) -> None:
         super().__init__(default=EVEN, delay=delay)
-        self.draws, self.open = 0, threading.Semaphore(0)
+        self.draws = 0
 
     async def asample(self, *prompt: Any, **options: Any) -> Any:
         self.draws += 1
         return await super().asample(*prompt, **options)
+
+
+class Stuck(Slow):
+    """Answers a few times at once, then never: a draw ends only when it is cancelled, which `left` says."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__(delay=0.0)
+        self.after, self.left = after, threading.Event()
+
+    async def asample(self, *prompt: Any, **options: Any) -> Any:
+        drawn = await super().asample(*prompt, **options)
+        if self.draws <= self.after:
+            return drawn
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            self.left.set()
 
 
 def together(url: str, bodies: list[dict[str, Any]]) -> list[Any]:
@@ -409,15 +426,15 @@ def test_beyond_the_queue_comes_429() -> None:
 
 
 def test_a_client_that_leaves_ends_its_check() -> None:
-    model = Slow(0.2)
+    model = Stuck(after=3)
     with gateway(model) as url:
         body = {"prompt": "Who?", "stream": True, "one_by_one": True, "rule": {"samples": 10}}
         with httpx.stream("POST", f"{url}/v1/check", json=body) as reply:
-            next(reply.iter_lines())
-        time.sleep(0.5)
-        draws = model.draws
-        time.sleep(0.8)
-        assert model.draws == draws < 10
+            names = (line for line in reply.iter_lines() if line.startswith("event: "))
+            assert [next(names) for _ in range(3)] == ["event: terms", "event: step", "event: step"]
+            assert not model.left.is_set()
+        assert model.left.wait(10)
+        assert model.draws == 4, "no other draw follows"
 
 
 # Settings
@@ -583,10 +600,9 @@ def test_a_port_that_is_taken_is_told(url: str) -> None:
 def test_readyz_says_why_not() -> None:
     app = create_app(Settings(judge="exact", model="scripted:none.json"))
     with served(app) as url:
-        for _ in range(100):
-            reply = httpx.get(f"{url}/readyz")
-            if reply.json()["status"] != "loading":
-                break
+        deadline = time.monotonic() + 10
+        while (reply := httpx.get(f"{url}/readyz")).json()["status"] == "loading":
+            assert time.monotonic() < deadline
             time.sleep(0.05)
         assert reply.status_code == 503
         assert "none.json" in reply.json()["status"]

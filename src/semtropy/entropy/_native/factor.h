@@ -142,85 +142,72 @@ static sums add(sums x, sums y) {
  * `half_square` = sin^2 of half the ray's angle. */
 typedef struct { double x0, lean, s_re, s_im, cosine, sine, dip, half_square, base_re, base_im; } ray;
 
-typedef struct { sums even, odd; } both_sums;
+/* Adds the integrand grow e^(i phase), and its products with w and w^2, to the sums of a loop. A macro, because compilers
+ * reduce only variables of the loop's own function. The sine is written as a cosine because a compiler that pairs the two
+ * into one call cannot vectorise them. */
+#define ADD_WEIGHTED(grow, phase, w_re, w_im)                               \
+    double f_re = grow * cos(phase), f_im = grow * cos(phase - 0.5 * PI);   \
+    double g_re = f_re * w_re - f_im * w_im, g_im = f_re * w_im + f_im * w_re; \
+    a_re += f_re;                                                           \
+    a_im += f_im;                                                           \
+    b_re += g_re;                                                           \
+    b_im += g_im;                                                           \
+    c_re += g_re * w_re - g_im * w_im;                                      \
+    c_im += g_re * w_im + g_im * w_re;
 
-/* Sums of the integrand weighted by 1, w and w^2, w = phi(x) - phi(x0) - slope (x - x0), at one s. |x| comes from
- * |floor + size e^(-i angle)|^2 = (floor + size)^2 (1 - mixed sin^2(angle / 2)), without underflow. The sine is
- * written as a cosine because a compiler that pairs the two into one call cannot vectorise them. */
-VECTORISED static both_sums add_direct(const inner_nodes *nodes, factor f, const ray *r) {
-    both_sums out;
-    for (int part = 0; part < 2; part++) {
-        int n = nodes->half / LANES * LANES, from = part * nodes->half;
-        const double *RESTRICT size = nodes->size + from, *RESTRICT excess = nodes->excess + from;
-        const double *RESTRICT power = nodes->power + from, *RESTRICT grown = nodes->grown + from;
-        const double *RESTRICT mixed = nodes->mixed + from;
-        double a_re = 0, a_im = 0, b_re = 0, b_im = 0, c_re = 0, c_im = 0, p = f.p, floor = f.floor, k = r->lean - 1;
-        double s_re = r->s_re, s_im = r->s_im, cosine = r->cosine, sine = r->sine, dip = r->dip, half_square = r->half_square;
-        double base_re = r->base_re, base_im = r->base_im;
-        SIMD_SUMS
-        for (int i = 0; i < n; i++) {
-            double y_im = size[i] * sine, x_re = floor + size[i] * cosine, d_re = excess[i] * cosine - dip;
-            double l_re = grown[i] + 0.5 * log(1 - mixed[i] * half_square), l_im = atan2(y_im, x_re);
-            double grow = exp(p * l_re + power[i] - (s_re * d_re - s_im * y_im) + base_re);
-            double phase = p * l_im - (s_re * y_im + s_im * d_re) + base_im;
-            double f_re = grow * cos(phase), f_im = grow * cos(phase - 0.5 * PI);
-            double w_re = -d_re * k - (x_re * l_re - y_im * l_im), w_im = -y_im * k - (x_re * l_im + y_im * l_re);
-            double g_re = f_re * w_re - f_im * w_im, g_im = f_re * w_im + f_im * w_re;
-            a_re += f_re;
-            a_im += f_im;
-            b_re += g_re;
-            b_im += g_im;
-            c_re += g_re * w_re - g_im * w_im;
-            c_im += g_re * w_im + g_im * w_re;
-        }
-        sums found = {a_re, a_im, b_re, b_im, c_re, c_im};
-        if (part) out.odd = found; else out.even = found;
+/* Sums of the integrand weighted by 1, w and w^2, w = phi(x) - phi(x0) - slope (x - x0), at one s, over the even nodes
+ * (`from` = 0) or the odd ones (`from` = half). |x| comes from
+ * |floor + size e^(-i angle)|^2 = (floor + size)^2 (1 - mixed sin^2(angle / 2)), without underflow. */
+VECTORISED static sums add_direct(const inner_nodes *nodes, int from, factor f, const ray *r) {
+    int n = nodes->half / LANES * LANES;
+    const double *RESTRICT size = nodes->size + from, *RESTRICT excess = nodes->excess + from;
+    const double *RESTRICT power = nodes->power + from, *RESTRICT grown = nodes->grown + from;
+    const double *RESTRICT mixed = nodes->mixed + from;
+    double a_re = 0, a_im = 0, b_re = 0, b_im = 0, c_re = 0, c_im = 0, p = f.p, floor = f.floor, k = r->lean - 1;
+    double s_re = r->s_re, s_im = r->s_im, cosine = r->cosine, sine = r->sine, dip = r->dip, half_square = r->half_square;
+    double base_re = r->base_re, base_im = r->base_im;
+    SIMD_SUMS
+    for (int i = 0; i < n; i++) {
+        double y_im = size[i] * sine, x_re = floor + size[i] * cosine, d_re = excess[i] * cosine - dip;
+        double l_re = grown[i] + 0.5 * log(1 - mixed[i] * half_square), l_im = atan2(y_im, x_re);
+        double grow = exp(p * l_re + power[i] - (s_re * d_re - s_im * y_im) + base_re);
+        double phase = p * l_im - (s_re * y_im + s_im * d_re) + base_im;
+        double w_re = -d_re * k - (x_re * l_re - y_im * l_im), w_im = -y_im * k - (x_re * l_im + y_im * l_re);
+        ADD_WEIGHTED(grow, phase, w_re, w_im)
     }
-    return out;
+    return (sums){a_re, a_im, b_re, b_im, c_re, c_im};
 }
 
 /* The same where x stays near x0: log(x / x0) and the curved part of w from their series. */
-VECTORISED static both_sums add_series(const inner_nodes *nodes, factor f, const ray *r) {
-    both_sums out;
-    for (int part = 0; part < 2; part++) {
-        int n = nodes->half / LANES * LANES, from = part * nodes->half;
-        const double *RESTRICT size = nodes->size + from, *RESTRICT excess = nodes->excess + from;
-        const double *RESTRICT power = nodes->power + from;
-        double a_re = 0, a_im = 0, b_re = 0, b_im = 0, c_re = 0, c_im = 0, p = f.p, k = r->lean, x0 = r->x0, invert = 1 / x0;
-        double s_re = r->s_re, s_im = r->s_im, cosine = r->cosine, sine = r->sine, dip = r->dip;
-        double base_re = r->base_re, base_im = r->base_im;
-        SIMD_SUMS
-        for (int i = 0; i < n; i++) {
-            double y_im = size[i] * sine, d_re = excess[i] * cosine - dip;
-            double e_re = d_re * invert, e_im = y_im * invert;
-            double l_re = 0, l_im = 0, r_re = 0, r_im = 0; /* log(1+e)/e and ((1+e) log(1+e) - e)/e^2 by Horner */
-            for (int t = 16; t >= 1; t--) {
-                double sign = t % 2 ? 1.0 : -1.0, h_re = e_re * l_re - e_im * l_im + sign / t;
-                l_im = e_re * l_im + e_im * l_re;
-                l_re = h_re;
-                h_re = e_re * r_re - e_im * r_im + sign / (t * (t + 1.0));
-                r_im = e_re * r_im + e_im * r_re;
-                r_re = h_re;
-            }
-            double log_re = e_re * l_re - e_im * l_im, log_im = e_re * l_im + e_im * l_re;
-            double q_re = e_re * e_re - e_im * e_im, q_im = 2 * e_re * e_im;
-            double curve_re = q_re * r_re - q_im * r_im, curve_im = q_re * r_im + q_im * r_re;
-            double grow = exp(p * log_re + power[i] - (s_re * d_re - s_im * y_im) + base_re);
-            double phase = p * log_im - (s_re * y_im + s_im * d_re) + base_im;
-            double f_re = grow * cos(phase), f_im = grow * cos(phase - 0.5 * PI);
-            double w_re = -d_re * k - x0 * curve_re, w_im = -y_im * k - x0 * curve_im;
-            double g_re = f_re * w_re - f_im * w_im, g_im = f_re * w_im + f_im * w_re;
-            a_re += f_re;
-            a_im += f_im;
-            b_re += g_re;
-            b_im += g_im;
-            c_re += g_re * w_re - g_im * w_im;
-            c_im += g_re * w_im + g_im * w_re;
+VECTORISED static sums add_series(const inner_nodes *nodes, int from, factor f, const ray *r) {
+    int n = nodes->half / LANES * LANES;
+    const double *RESTRICT size = nodes->size + from, *RESTRICT excess = nodes->excess + from;
+    const double *RESTRICT power = nodes->power + from;
+    double a_re = 0, a_im = 0, b_re = 0, b_im = 0, c_re = 0, c_im = 0, p = f.p, k = r->lean, x0 = r->x0, invert = 1 / x0;
+    double s_re = r->s_re, s_im = r->s_im, cosine = r->cosine, sine = r->sine, dip = r->dip;
+    double base_re = r->base_re, base_im = r->base_im;
+    SIMD_SUMS
+    for (int i = 0; i < n; i++) {
+        double y_im = size[i] * sine, d_re = excess[i] * cosine - dip;
+        double e_re = d_re * invert, e_im = y_im * invert;
+        double l_re = 0, l_im = 0, r_re = 0, r_im = 0; /* log(1+e)/e and ((1+e) log(1+e) - e)/e^2 by Horner */
+        for (int t = 16; t >= 1; t--) {
+            double sign = t % 2 ? 1.0 : -1.0, h_re = e_re * l_re - e_im * l_im + sign / t;
+            l_im = e_re * l_im + e_im * l_re;
+            l_re = h_re;
+            h_re = e_re * r_re - e_im * r_im + sign / (t * (t + 1.0));
+            r_im = e_re * r_im + e_im * r_re;
+            r_re = h_re;
         }
-        sums found = {a_re, a_im, b_re, b_im, c_re, c_im};
-        if (part) out.odd = found; else out.even = found;
+        double log_re = e_re * l_re - e_im * l_im, log_im = e_re * l_im + e_im * l_re;
+        double q_re = e_re * e_re - e_im * e_im, q_im = 2 * e_re * e_im;
+        double curve_re = q_re * r_re - q_im * r_im, curve_im = q_re * r_im + q_im * r_re;
+        double grow = exp(p * log_re + power[i] - (s_re * d_re - s_im * y_im) + base_re);
+        double phase = p * log_im - (s_re * y_im + s_im * d_re) + base_im;
+        double w_re = -d_re * k - x0 * curve_re, w_im = -y_im * k - x0 * curve_im;
+        ADD_WEIGHTED(grow, phase, w_re, w_im)
     }
-    return out;
+    return (sums){a_re, a_im, b_re, b_im, c_re, c_im};
 }
 
 /* |x - x0| is largest at one of the end nodes where the ray has turned furthest. */

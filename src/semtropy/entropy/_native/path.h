@@ -147,9 +147,10 @@ static int gather_bounded(workspace *w, const plan *pl, factor f, int from, int 
             r.base_re -= (at->s.re - pl->sigma) * y;
             r.base_im -= at->s.im * y;
         }
-        both_sums found = series ? add_series(&w->inner, f, &r) : add_direct(&w->inner, f, &r);
-        add_sums(&w->full[i], add(found.even, found.odd));
-        add_sums(&w->half[i], add(found.even, found.even));
+        sums even = series ? add_series(&w->inner, 0, f, &r) : add_direct(&w->inner, 0, f, &r);
+        sums odd = series ? add_series(&w->inner, w->inner.half, f, &r) : add_direct(&w->inner, w->inner.half, f, &r);
+        add_sums(&w->full[i], add(even, odd));
+        add_sums(&w->half[i], add(even, even));
     }
     w->work += 2.0 * w->inner.half * pl->n / by;
     if (w->work > 1e6 && w->interrupted) {

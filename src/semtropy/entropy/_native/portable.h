@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#if defined(__GNUC__) || defined(_OPENMP)
+#if defined(__GNUC__) || (defined(_OPENMP) && !defined(_MSC_VER)) /* MSVC takes `omp simd` as an experiment only */
 #define SIMD _Pragma("omp simd")
 #define SIMD_SUM _Pragma("omp simd reduction(+ : sum)")
 #define SIMD_SUMS _Pragma("omp simd reduction(+ : a_re, a_im, b_re, b_im, c_re, c_im)")
@@ -33,7 +33,8 @@ SIMD_FORM extern double log(double);
 SIMD_FORM extern double cos(double);
 SIMD_FORM extern double atan2(double, double);
 #endif
-#if !defined(SEMTROPY_ONE_FORM) /* sanitizers are not ready when the dynamic linker chooses between forms */
+/* GCC knows these names of processors from version 12 on. Sanitizers are not ready when the dynamic linker chooses. */
+#if __GNUC__ >= 12 && !defined(SEMTROPY_ONE_FORM)
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
 #endif

@@ -297,5 +297,6 @@ for (const example of document.querySelectorAll(".example")) {
   example.addEventListener("click", () => { at("question").value = example.textContent; at("ask").requestSubmit(); });
 }
 at("key").addEventListener("change", () => { useKey(at("key").value); learn(); });
+at("if-rule").append(...at("rule").cloneNode(true).children);
 list();
 learn();
