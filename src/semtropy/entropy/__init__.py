@@ -2,7 +2,7 @@
 
 from .dirichlet import dirichlet_moments
 from .distribution import cdf, two_level_cdf
-from .posterior import Moments, moments, moments_batch
+from .truncated_dirichlet import Moments, moments, moments_batch
 from .two_level import two_level_moments
 
 __all__ = [

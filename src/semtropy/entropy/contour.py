@@ -38,7 +38,7 @@ import numpy as np
 
 from ..errors import ConvergenceError, InputError
 from .contour_numpy import solve_problem
-from .factors import Factors, exact_room
+from .product_density import Factors, exact_room
 from .screening import log_z_estimates
 
 try:

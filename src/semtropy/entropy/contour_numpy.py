@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
 from .dirichlet import dirichlet_variance
-from .factors import Factors, alone, log_z_alone
+from .product_density import Factors, alone, log_z_alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .factors import exact_room
+from .product_density import exact_room
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

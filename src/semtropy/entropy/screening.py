@@ -1,4 +1,4 @@
-"""Log Z to within a small factor, at a small part of the cost: the saddle-point approximation.
+"""The normalising constant Z of a product density by the saddle-point approximation: quick, to within a small factor.
 
 With K(s) = s room - mass log s + sum of log A_j(s) (the notation of `contour.py`) and s near its saddle,
 
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from .factors import alone, log_z_alone
+from .product_density import alone, log_z_alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .factors import Factors
+    from .product_density import Factors
 
     Floats = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from .components import Component, DirichletComponent, SequencePrior, component_
 from .contour import Problems, screen, solve
 from .inputs import check_alpha, clean_floors, ends, vector, whole_counts, whole_sizes
 from .observations import Observations
-from .posterior import Moments
+from .truncated_dirichlet import Moments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

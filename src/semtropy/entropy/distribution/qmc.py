@@ -1,4 +1,4 @@
-"""Evenly spread points in the unit cube: a rank-1 lattice, bent so that functions need not be periodic.
+"""Quasi-Monte Carlo points: a rank-1 lattice in the unit cube, transformed so that functions need not be periodic.
 
 The generating numbers were searched for one dimension at a time so that lattices of 2^8 to 2^18 points, all with
 the same numbers, have a small worst-case error with weights 1 / j^2 on the dimensions.

@@ -1,4 +1,4 @@
-"""Product densities over seen meanings, and their saddle points.
+"""Product densities over the probabilities of the meanings seen, and their saddle points.
 
 A seen meaning has the factor (floor + y)^p y^(q - 1), where floor + y is its probability; see `contour.py`.
 """
