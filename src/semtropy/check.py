@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import threading
 import time
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -20,7 +19,6 @@ from .estimators import as_estimator
 from .inquiry import (
     ANSWER_TEMPERATURE,
     PENDING,
-    Calibrated,
     Compare,
     Draw,
     Drawn,
@@ -32,7 +30,8 @@ from .inquiry import (
 from .models import portal
 from .models.function import as_model
 from .nouns import Estimator, Judge, Model, Sample
-from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rounds, Rule
+from .options import Options, question_options, with_signature
+from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rule
 from .verdict import THRESHOLD
 
 if TYPE_CHECKING:
@@ -42,63 +41,21 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
+    from .structured import Structure
     from .verdict import Verdict
 
 __all__ = ["Checker", "Options", "acheck", "astream", "check", "stream"]
-
-Function = TypeVar("Function", bound="Callable[..., Any]")
-
-
-class Options(TypedDict, total=False):
-    """The keyword arguments of `check`, `acheck`, `stream` and `astream`.
-
-    model        a name (see `semtropy.models.FORMS`), a Model, or a function `(messages, n, temperature)` that returns
-                 texts or Samples, `async` or not; default "smollm2", the built-in model
-    answer       the answer to judge, a str or a Sample, where there is one already; default: the model gives one
-    system       a system message before the prompt; an empty one leaves out the one that `openai:` models get
-    max_tokens   the longest answer of a model given by name, in tokens; default the model's
-    answer_temperature  the temperature of the answer; default 0.1
-    judge        a name (see `semtropy.meaning.NAMES`) or a Judge; "llm" asks the model that is checked; default the
-                 built-in one
-    estimator    a name or an Estimator; default "bayes"
-    prior        the prior of an estimator given by name; default the one that ships
-    rule         when to stop; default Decided(threshold): once more samples are unlikely to change the verdict. An
-                 estimator without a distribution spends the whole budget
-    budget       hard limits; default Budget(samples=10)
-    rounds       how many samples are requested together; default Rounds()
-    threshold    flag the answer above this entropy in nats; default log 2
-    calibration  turns a belief into a probability; its own threshold flags, or one half
-    rng          a seed or a NumPy generator, for draws that can be repeated where the model allows it
-    """
-
-    model: str | Model | Callable[..., Any]
-    answer: str | Sample | None
-    system: str | None
-    max_tokens: int | None
-    answer_temperature: float
-    judge: str | Judge | None
-    estimator: str | Estimator
-    prior: object
-    rule: Rule | None
-    budget: Budget | None
-    rounds: Rounds | None
-    threshold: float
-    calibration: Calibrated | None
-    rng: Generator | int | None
-
-
-# What concerns one question; the rest makes a Checker, which serves many.
-_PER_QUESTION = ("answer", "rng")
 
 
 @dataclass(frozen=True, slots=True)
 class Checker:
     """A model, a judge and the terms of asking, loaded once and used for many questions. `Checker.load` makes one.
 
-    model   answers the questions
-    judge   compares the answers
-    terms   the estimator, the rule, the budget and the threshold
-    system  a system message before every prompt; None for the model's own
+    model      answers the questions
+    judge      compares the answers
+    terms      the estimator, the rule, the budget and the threshold
+    system     a system message before every prompt; None for the model's own
+    structure  reads answers field by field (from `schema`, `tools` or `choices`); None takes them as they are
 
     >>> from semtropy.models import ScriptedModel
     >>> checker = Checker.load(model=ScriptedModel(default={"Paris": 1.0}), judge="exact", threshold=0.5)
@@ -110,6 +67,7 @@ class Checker:
     judge: Judge
     terms: Terms
     system: str | None = None
+    structure: Structure | None = None
 
     @classmethod
     def load(cls, **options: Unpack[Options]) -> Checker:
@@ -133,7 +91,9 @@ class Checker:
             calibration=options.get("calibration"),
         )
         model = _model(options.get("model", "smollm2"), options.get("max_tokens"))
-        return cls(model, _judge(options.get("judge"), model), terms, options.get("system"))
+        structure = _structure(options)
+        judge = _judge("exact" if options.get("choices") is not None else options.get("judge"), model)
+        return cls(model, judge, terms, options.get("system"), structure)
 
     def stream(
         self, prompt: Prompt, *, answer: str | Sample | None = None, rng: Generator | int | None = None
@@ -203,8 +163,9 @@ class Checker:
         given = Sample(answer) if isinstance(answer, str) else answer
         if given is not None and given.sampling_logprob is None and given.logprob is not None:
             given = replace(given, sampling_logprob=given.logprob)
-        question, grouper = last_question(prompt), Grouper(judge_question(prompt))
-        return Exchange(inquire(question, self.terms, grouper, answer=given, earlier=earlier))
+        question, about = last_question(prompt), judge_question(prompt)
+        grouping = Grouper(about) if self.structure is None else self.structure.grouping(about)
+        return Exchange(inquire(question, self.terms, grouping, answer=given, earlier=earlier))
 
     def _deadline(self, earlier: Step | None = None) -> float | None:
         seconds = self.terms.budget.seconds
@@ -262,6 +223,15 @@ def _drawn(parts: list[list[Sample]]) -> Drawn:
     return Drawn(parts[0], parts[1][0] if len(parts) > 1 and parts[1] else None)
 
 
+def _structure(options: Options) -> Structure | None:
+    named: dict[str, Any] = {name: options.get(name) for name in ("schema", "tools", "choices", "required")}
+    if all(each is None for each in named.values()):
+        return None
+    from .structured import load_structure
+
+    return load_structure(**named)
+
+
 def _default_rule(estimator: Estimator, budget: Budget, threshold: float) -> Rule:
     """Until the verdict is decided, or the whole budget for an estimator without a distribution."""
     return (
@@ -301,33 +271,7 @@ def _judge(judge: str | Judge | None, model: Model) -> Judge:
     return load_judge(judge, model=model) if judge is None or isinstance(judge, str) else judge
 
 
-def _question_options(options: Options) -> dict[str, Any]:
-    return {name: options[name] for name in _PER_QUESTION if name in options}  # type: ignore[literal-required]
-
-
-def _with_signature(function: Function) -> Function:
-    """Give a function that takes `Options` a signature that names each of them, for `help` and editors."""
-    prompt = inspect.Parameter(
-        "prompt", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str | list[dict]"
-    )
-    defaults = {
-        "answer_temperature": ANSWER_TEMPERATURE,
-        "model": "smollm2",
-        "estimator": "bayes",
-        "threshold": THRESHOLD,
-    }
-    named = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind.__forward_arg__
-        )
-        for name, kind in Options.__annotations__.items()
-    ]
-    returns = inspect.signature(function).return_annotation
-    function.__signature__ = inspect.Signature([prompt, *named], return_annotation=returns)  # type: ignore[attr-defined]
-    return function
-
-
-@_with_signature
+@with_signature
 def check(prompt: Prompt, **options: Unpack[Options]) -> Verdict:
     """Ask `prompt` until the belief about its semantic entropy is precise enough, and return the verdict.
 
@@ -340,10 +284,10 @@ def check(prompt: Prompt, **options: Unpack[Options]) -> Verdict:
     >>> verdict.answer, verdict.flagged, verdict.samples
     ('Paris', False, 10)
     """
-    return Checker.load(**options).check(prompt, **_question_options(options))
+    return Checker.load(**options).check(prompt, **question_options(options))
 
 
-@_with_signature
+@with_signature
 async def acheck(prompt: Prompt, **options: Unpack[Options]) -> Verdict:
     """Check `prompt` asynchronously: many checks can run at once on one model.
 
@@ -355,10 +299,10 @@ async def acheck(prompt: Prompt, **options: Unpack[Options]) -> Verdict:
     'Paris'
     """
     async with _loaded(options) as checker:
-        return await checker.acheck(prompt, **_question_options(options))
+        return await checker.acheck(prompt, **question_options(options))
 
 
-@_with_signature
+@with_signature
 def stream(prompt: Prompt, **options: Unpack[Options]) -> Iterator[Step]:
     """Check `prompt` and yield a step after each round; the verdict of `check` is that of the last.
 
@@ -370,10 +314,10 @@ def stream(prompt: Prompt, **options: Unpack[Options]) -> Iterator[Step]:
     >>> steps[-1].spent.samples
     3
     """
-    return Checker.load(**options).stream(prompt, **_question_options(options))
+    return Checker.load(**options).stream(prompt, **question_options(options))
 
 
-@_with_signature
+@with_signature
 async def astream(prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[Step]:
     """Check `prompt` asynchronously and yield a step after each round.
 
@@ -388,5 +332,5 @@ async def astream(prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[S
     3
     """
     async with _loaded(options) as checker:
-        async for step in checker.astream(prompt, **_question_options(options)):
+        async for step in checker.astream(prompt, **question_options(options)):
             yield step

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from .inquiry import PENDING
-from .refusals import missing_answer
+from .fields import UNPARSED_TEXT
 from .stopping import CONFIDENCE, Reason, disagreement, suspicion
-from .verdict import THRESHOLD, Entropy, Outcome, Verdict, VerdictAgreement
+from .verdict import THRESHOLD, Entropy, FieldVerdict, Outcome, Verdict, VerdictAgreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .inquiry import Calibrated, Step, Terms
+    from .inquiry import Calibrated, Terms
+    from .step import FieldStep, Step
     from .stopping import Budget
 
 __all__ = ["conclude", "make_verdict"]
@@ -60,30 +60,65 @@ def make_verdict(
     used, with a warning.
     """
     reason = step.reason or Reason.INTERRUPTED
-    meanings = step.meanings()
     agreement = step.belief.agreement
+    fields = tuple(_field(each, reason, threshold, calibration) for each in step.fields)
     return Verdict(
         question=step.question,
         answer=step.answer.text,
-        outcome=_outcome(step, reason, threshold, calibration),
+        outcome=_whole(fields) if fields else _outcome(step, reason, threshold, calibration),
         entropy=Entropy.of(step.belief),
         agreement=None if agreement is None else VerdictAgreement(agreement.mean, agreement.interval(0.9)),
-        meanings=meanings,
+        meanings=step.meanings(),
         spent=step.spent,
         reason=reason,
-        missing=None if step.answer is PENDING else missing_answer(step.answer),
-        probability=None if calibration is None else calibration(step.belief),
+        missing=step.missing,
+        fields=fields,
+        probability=_probability(step, fields, calibration),
         threshold=threshold,
-        warnings=(*step.belief.notes, *_sample_warnings(step), *_mismatch(calibration, method), *warnings),
+        warnings=(*_notes(step), *_sample_warnings(step), *_mismatch(calibration, method), *warnings),
         belief=step.belief,
         partition=step.partition,
         draws=step.samples,
     )
 
 
+def _field(
+    field: FieldStep, reason: Reason, threshold: float, calibration: Calibrated | None
+) -> FieldVerdict:
+    """The verdict on one field; a field that the rule is not content with ends for the reason of the whole."""
+    step = field.step
+    agreement = step.belief.agreement
+    return FieldVerdict(
+        name=field.name,
+        value=field.value,
+        required=field.required,
+        outcome=_outcome(step, step.reason or reason, threshold, calibration),
+        entropy=Entropy.of(step.belief),
+        agreement=None if agreement is None else VerdictAgreement(agreement.mean, agreement.interval(0.9)),
+        meanings=step.meanings(),
+        probability=None if calibration is None else calibration(step.belief),
+    )
+
+
+def _whole(fields: Sequence[FieldVerdict]) -> Outcome:
+    """The outcome of a structured answer: the worst among its required fields, or among all if none is required."""
+    outcomes = {field.outcome for field in fields if field.required} or {field.outcome for field in fields}
+    if outcomes & {Outcome.FLAGGED, Outcome.NO_ANSWER}:
+        return Outcome.FLAGGED
+    return Outcome.UNDECIDED if Outcome.UNDECIDED in outcomes else Outcome.STEADY
+
+
+def _probability(step: Step, fields: Sequence[FieldVerdict], calibration: Calibrated | None) -> float | None:
+    """The calibrated probability; of a structured answer, the largest among its required fields."""
+    if calibration is None:
+        return None
+    known = [field.probability for field in fields if field.required and field.probability is not None]
+    return max(known) if known else calibration(step.belief)
+
+
 def _outcome(step: Step, reason: Reason, threshold: float, calibration: Calibrated | None) -> Outcome:
     """Steady or flagged, unless there is no answer, or a limit ended sampling before that was decided."""
-    if step.answer is not PENDING and missing_answer(step.answer) is not None:
+    if step.missing is not None:
         return Outcome.NO_ANSWER
     if calibration is None and reason in _DECIDED:
         return _DECIDED[reason]
@@ -108,12 +143,20 @@ def _flagged(step: Step, threshold: float, calibration: Calibrated | None) -> bo
     return outside or belief.mean > threshold
 
 
+def _notes(step: Step) -> tuple[str, ...]:
+    """The notes of the belief; of a structured answer, those that all of its fields share."""
+    if not step.fields:
+        return step.belief.notes
+    first, *others = (field.step.belief.notes for field in step.fields)
+    return tuple(note for note in first if all(note in each for each in others))
+
+
 def _sample_warnings(step: Step) -> Iterator[str]:
     n = len(step.samples)
     no_logprob = sum(sample.logprob is None for sample in step.samples if sample.complete)
     cut = sum(not sample.complete for sample in step.samples)
     empty = sum(not sample.text.strip() for sample in step.samples)
-    if no_logprob:
+    if no_logprob and not any(any(field.step.evidence.floors) for field in step.fields):
         yield (
             f"{no_logprob} of {n} samples came without the log-probability of the whole answer, end token included: "
             "they are counted, but do not tighten the lower bounds."
@@ -125,6 +168,9 @@ def _sample_warnings(step: Step) -> Iterator[str]:
         )
     if empty:
         yield f"{empty} of {n} samples were empty."
+    unparsed = sum(sample.text == UNPARSED_TEXT for field in step.fields[:1] for sample in field.step.samples)
+    if unparsed:
+        yield f"{unparsed} of {n} samples are not JSON: in every field they count as another value."
 
 
 def _mismatch(calibration: Calibrated | None, method: str) -> Iterator[str]:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from .errors import InputError
 from .samples import Partition, Sample, check_token_entropy
 
-__all__ = ["Evidence", "JudgedAnswer", "judged_answer", "sequence_key"]
+__all__ = ["MOST_EXCESS", "Evidence", "JudgedAnswer", "judged_answer", "sequence_key"]
+
+MOST_EXCESS = 0.01
+"""Providers round log-probabilities, so that a sum of probabilities may exceed 1 by this much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,41 @@ class Evidence:
             values = getattr(self, name)
             if values is not None and len(values) != m:
                 raise InputError(f"{name} has {len(values)} entries for {m} meanings: one per meaning")
+
+    @property
+    def bare_floors(self) -> tuple[float, ...]:
+        """The floors of meanings without a sequence of known probability, 0 for the others; empty where all are 0.
+
+        >>> Evidence(counts=(2, 1), floors=(0.5, 0.2), distinct=(0, 1)).bare_floors
+        (0.5, 0.0)
+        """
+        bare = tuple(0.0 if d else f for f, d in zip(self.floors, self.distinct, strict=True))
+        return bare if any(bare) else ()
+
+    def as_bounds(self) -> Evidence:
+        """The same counts, with the floors as bare lower bounds and every draw counted.
+
+        For a field of a longer answer: the answer's log-probability bounds the probability of the field's value from
+        below, but answers that differ elsewhere say nothing about how the value is worded. The judged answer counts
+        as a draw, and its probability raises the bound of its meaning, which has a count of 0 if no sample has it.
+        Probabilities that sum to more than 1 are no bounds, and are dropped.
+
+        >>> one = Evidence(counts=(2,), floors=(0.25,), distinct=(2,), answer=JudgedAnswer(1, logprob=math.log(0.5)))
+        >>> bounds = one.as_bounds()
+        >>> bounds.counts, bounds.floors, bounds.distinct
+        ((2, 0), (0.25, 0.5), (0, 0))
+        """
+        counts, floors, answer = list(self.counts), list(self.floors), self.answer
+        if answer is not None:
+            if answer.meaning == len(counts):
+                counts.append(0)
+                floors.append(0.0)
+            if answer.logprob is not None and answer.sequence is None:
+                floors[answer.meaning] += math.exp(answer.logprob)
+            answer = JudgedAnswer(answer.meaning)
+        if math.fsum(floors) > 1 + MOST_EXCESS:
+            floors = [0.0] * len(floors)
+        return Evidence(tuple(counts), tuple(floors), (0,) * len(counts), tuple(counts), answer=answer)
 
     @property
     def n(self) -> int:

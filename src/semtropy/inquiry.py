@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
 from .errors import ConvergenceError, InputError, ModelTimeout, NoAnswer
+from .fields import FieldReader
 from .nouns import Belief, Estimator, Evidence, Partition, Sample
 from .refusals import missing_answer
+from .step import PENDING, FieldStep, Step
 from .stopping import Budget, FixedSamples, Reason, Rounds, Rule, Spent, check_threshold
-from .verdict import THRESHOLD, Meaning, Wording
+from .verdict import THRESHOLD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 
+    from .fields import FieldReading
     from .nouns import Floats, Token
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "Draw",
     "Drawn",
     "Exchange",
+    "FieldStep",
     "Grouping",
     "Step",
     "Terms",
@@ -42,9 +45,6 @@ Triple = tuple[str, str, str]
 
 ANSWER_TEMPERATURE = 0.1
 """The temperature at which the answer to be judged is drawn."""
-
-PENDING = Sample("")
-"""Stands for an answer that is still on its way: samples are drawn, and a later inquiry begins with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,67 +73,6 @@ class Compare:
     """Asks for the judge's probability of each (question, a, b): does a entail b?"""
 
     pairs: Sequence[Triple]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What is known after a round.
-
-    question        the prompt
-    answer          the judged answer
-    samples         the samples drawn so far
-    partition       the meaning of each sample
-    answer_meaning  the meaning of the answer in `partition`, or `partition.size` where no sample has it; None where
-                    it is unknown, as in a recording that does not say
-    evidence        what the estimator sees of them
-    belief          what it makes of that
-    spent           what the check has used so far
-    reason          why sampling stopped; None before the last step
-
-    >>> from semtropy import stream
-    >>> from semtropy.models import ScriptedModel
-    >>> model = ScriptedModel(default={"Paris": 0.5, "Lyon": 0.5})
-    >>> [step.spent.samples for step in stream("Capital of France?", model=model, judge="exact", rng=1)][:2]
-    [0, 1]
-    """
-
-    question: str
-    answer: Sample
-    samples: tuple[Sample, ...]
-    partition: Partition
-    answer_meaning: int | None
-    evidence: Evidence
-    belief: Belief
-    spent: Spent
-    reason: Reason | None = None
-
-    def meanings(self) -> tuple[Meaning, ...]:
-        """Each meaning with its wordings, in order of first appearance; the answer's is last if no sample has it.
-
-        The answer's own wording counts 0 where no sample has it.
-        """
-        wordings: list[Counter[str]] = [Counter() for _ in range(self.partition.size)]
-        for sample, meaning in zip(self.samples, self.partition.meanings, strict=True):
-            wordings[meaning][sample.text] += 1
-        floors = list(self.evidence.floors)
-        if self.answer_meaning == len(floors):
-            wordings.append(Counter())
-            floors.append(0.0)
-        if self.answer_meaning is not None:  # shown with the others, so that a wrong merge can be seen
-            wordings[self.answer_meaning].setdefault(self.answer.text, 0)
-        judged = self.evidence.answer
-        if judged is not None and judged.logprob is not None and judged.sequence is None:
-            floors[judged.meaning] += math.exp(judged.logprob)
-        return tuple(
-            Meaning(
-                text=words.most_common(1)[0][0],
-                count=words.total(),
-                floor=min(1.0, floor),
-                wordings=tuple(Wording(text, count) for text, count in words.most_common()),
-                has_answer=number == self.answer_meaning,
-            )
-            for number, (words, floor) in enumerate(zip(wordings, floors, strict=True))
-        )
 
 
 class Grouping(Protocol):
@@ -258,6 +197,7 @@ class _Inquiry:
         self.answer_label: int | None = None
         self.spent = Spent()
         self.judge_calls = 0
+        self.beliefs: dict[Evidence, Belief] = {}
 
     def take(self, drawn: Drawn) -> Generator[Compare, Drawn | Floats | None, None]:
         """Add a round: the answer is placed before the samples, so that they are compared with it."""
@@ -299,33 +239,69 @@ class _Inquiry:
             judge_calls=self.judge_calls,
             seconds=seconds,
         )
-        partition = Partition.of(self.labels)
-        numbers = dict(zip(self.labels, partition.meanings, strict=True))
-        meaning, judged = None, None
-        if self.answer_label is not None:
-            meaning, judged = numbers.get(self.answer_label, partition.size), self.answer
-        evidence = Evidence.gather(self.samples, partition, judged, meaning)
-        belief = self.terms.estimator(evidence)
-        if not math.isfinite(belief.mean):
-            raise ConvergenceError(
-                f"the estimator {self.terms.estimator.name} returned {belief.mean}: not an entropy"
-            )
-        return Step(
-            self.question,
-            self.answer,
-            tuple(self.samples),
-            partition,
-            meaning,
-            evidence,
-            belief,
-            self.spent,
-            self._reason(belief),
+        judged = None if self.answer_label is None else self.answer
+        readings = self._readings(judged)
+        step = self._observed(
+            self.answer, self.samples, self.answer_label, self.labels, bounds=bool(readings)
         )
+        fields = tuple(
+            FieldStep(each.name, each.value, each.required, self._field(each)) for each in readings
+        )
+        missing = None
+        if judged is not None:
+            reader = self.grouping if isinstance(self.grouping, FieldReader) else None
+            missing = missing_answer(judged) if reader is None else reader.missing(judged)
+        step = replace(step, fields=fields, missing=missing)
+        return replace(step, reason=self._reason(step))
 
-    def _reason(self, belief: Belief) -> Reason | None:
-        if self.answer_label is not None and missing_answer(cast("Sample", self.answer)) is not None:
+    def _readings(self, answer: Sample | None) -> Sequence[FieldReading]:
+        """The fields of a structured answer; none where answers are judged as a whole."""
+        return self.grouping.fields(answer, self.samples) if isinstance(self.grouping, FieldReader) else ()
+
+    def _observed(
+        self,
+        answer: Sample,
+        samples: Sequence[Sample],
+        label: Hashable | None,
+        labels: Sequence[Hashable],
+        *,
+        bounds: bool,
+    ) -> Step:
+        """The belief about answers with these labels; with `bounds` their probabilities are bare lower bounds."""
+        partition = Partition.of(labels)
+        numbers = dict(zip(labels, partition.meanings, strict=True))
+        meaning = None if label is None else numbers.get(label, partition.size)
+        estimator = self.terms.estimator
+        judged = None if meaning is None or (bounds and not estimator.uses_answer) else answer
+        evidence = Evidence.gather(samples, partition, judged, meaning)
+        evidence = evidence.as_bounds() if bounds else evidence
+        belief = self._believed(evidence)
+        return Step(self.question, answer, tuple(samples), partition, meaning, evidence, belief, self.spent)
+
+    def _believed(self, evidence: Evidence) -> Belief:
+        """The estimate, computed once for fields with the same evidence."""
+        if evidence not in self.beliefs:
+            belief = self.beliefs[evidence] = self.terms.estimator(evidence)
+            if not math.isfinite(belief.mean):
+                name = self.terms.estimator.name
+                raise ConvergenceError(f"the estimator {name} returned {belief.mean}: not an entropy")
+        return self.beliefs[evidence]
+
+    def _field(self, reading: FieldReading) -> Step:
+        answer = PENDING if reading.answer is None else reading.answer
+        step = self._observed(answer, reading.samples, reading.label, reading.labels, bounds=True)
+        reason = Reason.NO_ANSWER if reading.missing else self.terms.rule(step.belief, self.spent)
+        return replace(step, reason=reason, missing=reading.missing)
+
+    def _reason(self, step: Step) -> Reason | None:
+        if step.missing is not None:
             return Reason.NO_ANSWER
-        return self.terms.rule(belief, self.spent) or self.terms.budget.exhausted(self.spent)
+        waited = [field for field in step.fields if field.required] or step.fields
+        reasons = [field.step.reason for field in waited] or [self.terms.rule(step.belief, self.spent)]
+        if None in reasons:
+            return self.terms.budget.exhausted(self.spent)
+        worst = (Reason.DECIDED_HIGH, Reason.NO_ANSWER)
+        return Reason.DECIDED_HIGH if any(each in worst for each in reasons) else reasons[0]
 
 
 class Exchange:

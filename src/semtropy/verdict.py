@@ -5,103 +5,34 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
 from .stopping import Reason, Spent
+from .verdict_parts import Entropy, FieldVerdict, Meaning, Outcome, VerdictAgreement, Wording, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from .nouns import Belief, Partition, Sample
 
-__all__ = ["THRESHOLD", "Entropy", "Meaning", "Outcome", "Verdict", "VerdictAgreement", "Wording", "percent"]
+__all__ = [
+    "THRESHOLD",
+    "Entropy",
+    "FieldVerdict",
+    "Meaning",
+    "Outcome",
+    "Verdict",
+    "VerdictAgreement",
+    "Wording",
+    "percent",
+]
 
 THRESHOLD = math.log(2)
 """Flagged above this many nats by default: as unsure as between two equally likely answers."""
 
 _STEADY = "Steady is not the same as true: a model that repeats one error consistently has low entropy too."
 _FLAGGED = "A flag says that the model is unsure, not that the answer is wrong: it may still be right."
-
-
-class Outcome(StrEnum):
-    """What a verdict says."""
-
-    STEADY = "steady"
-    FLAGGED = "flagged"
-    UNDECIDED = "undecided"
-    NO_ANSWER = "no answer"
-
-
-@dataclass(frozen=True, slots=True)
-class Entropy:
-    """The semantic entropy in nats: mean, variance and 90% interval, None where the estimator has none."""
-
-    mean: float
-    variance: float | None = None
-    interval: tuple[float, float] | None = None
-
-    @classmethod
-    def of(cls, belief: Belief) -> Entropy:
-        """What a belief says of the entropy."""
-        return cls(belief.mean, belief.variance, belief.interval(0.9))
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictAgreement:
-    """The probability that another sample means what the answer means: mean and 90% interval."""
-
-    mean: float
-    interval: tuple[float, float] | None = None
-
-    def sentence(self) -> str:
-        """The probability as people read it.
-
-        >>> VerdictAgreement(0.83, (0.61, 0.95)).sentence()
-        'Asked again, the model would say so 83 times in 100 (90% interval: 61 to 95).'
-        """
-        often = percent(self.mean)
-        times = (
-            f"Asked again, the model would say so {often} time{'s' * (often[-2:] not in ('1', ' 1'))} in 100"
-        )
-        if self.interval is None:
-            return f"{times}."
-        low, high = map(percent, self.interval)
-        return f"{times} (90% interval: {low} to {high})."
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """One text among those of a meaning, and how many samples had it."""
-
-    text: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """One meaning: its commonest wording, how many samples had it, and the least probability it can have.
-
-    `wordings` has every text grouped under it, the commonest first. `has_answer` marks the meaning of the answer,
-    which counts 0 where no sample has it.
-    """
-
-    text: str
-    count: int
-    floor: float = 0.0
-    wordings: tuple[Wording, ...] = ()
-    has_answer: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """The meaning as plain data."""
-        return {
-            "text": self.text,
-            "count": self.count,
-            "floor": self.floor,
-            "wordings": [{"text": each.text, "count": each.count} for each in self.wordings],
-            "has_answer": self.has_answer,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +51,7 @@ class Verdict:
     threshold    the entropy in nats above which an answer is flagged
     warnings     what qualifies the numbers, as sentences
     missing      why there is no answer, None where there is one
+    fields       the verdict on each field of a structured answer; empty for any other
     belief       the full posterior; after a live check only, not part of the JSON
     partition    the meaning of each sample; after a live check only, not part of the JSON
     draws        the samples; after a live check only, not part of the JSON
@@ -144,6 +76,7 @@ class Verdict:
     threshold: float = THRESHOLD
     warnings: tuple[str, ...] = ()
     missing: str | None = None
+    fields: tuple[FieldVerdict, ...] = ()
     belief: Belief | None = field(default=None, compare=False, repr=False)
     partition: Partition | None = field(default=None, compare=False, repr=False)
     draws: tuple[Sample, ...] = field(default=(), compare=False, repr=False)
@@ -157,6 +90,11 @@ class Verdict:
     def flagged(self) -> bool:
         """Whether the outcome is `flagged`."""
         return self.outcome is Outcome.FLAGGED
+
+    @property
+    def untrusted(self) -> tuple[str, ...]:
+        """The names of the fields not to trust: those that are flagged, and required ones that are not there."""
+        return tuple(field.name for field in self.fields if field.untrusted)
 
     def explain(self) -> str:
         """The verdict in plain sentences, with what it does not say.
@@ -175,7 +113,9 @@ class Verdict:
         Steady is not the same as true: a model that repeats one error consistently has low entropy too.
         """
         lines = [self.headline()]
-        if self.outcome is not Outcome.NO_ANSWER:
+        if self.fields:
+            lines += [f"  {field.sentence()}" for field in self.fields]
+        elif self.outcome is not Outcome.NO_ANSWER:
             if self.agreement is not None:
                 lines.append(self.agreement.sentence())
             lines += [self._samples_sentence(), self._entropy_sentence()]
@@ -185,6 +125,8 @@ class Verdict:
 
     def headline(self) -> str:
         """One plain sentence."""
+        if self.fields:
+            return self._fields_headline()
         quoted = f'"{self.answer}"'
         if self.outcome is Outcome.NO_ANSWER:
             return f"No answer: {self.missing or 'the model returned an empty one'}."
@@ -195,6 +137,13 @@ class Verdict:
         if self.probability is not None:
             return f"Probably made up ({self.probability:.0%}): {quoted}."
         return f"Likely made up: {quoted}."
+
+    def _fields_headline(self) -> str:
+        waited = [field for field in self.fields if field.required] or self.fields
+        undecided = [field.name for field in waited if field.outcome is Outcome.UNDECIDED]
+        said = [f"Do not trust: {', '.join(self.untrusted)}."] if self.untrusted else []
+        said += [f"Undecided: {', '.join(undecided)}."] if undecided else []
+        return " ".join(said) or f"Looks steady: {', '.join(field.name for field in waited)}."
 
     def show_groups(self) -> str:
         """Every meaning by count, with all of its wordings; the answer's meaning is marked.
@@ -207,12 +156,13 @@ class Verdict:
               2 x Paris
               1 x paris
         """
-        lines = []
-        for meaning in sorted(self.meanings, key=lambda each: (-each.count, not each.has_answer)):
-            lines.append(f"{meaning.count} x {meaning.text}{' (the answer)' if meaning.has_answer else ''}")
-            if len(meaning.wordings) > 1:
-                lines += [f"      {wording.count} x {wording.text}" for wording in meaning.wordings]
-        return "\n".join(lines)
+        if not self.fields:
+            return "\n".join(_grouped(self.meanings))
+        return "\n".join(
+            line
+            for field in self.fields
+            for line in (f"{field.name}:", *(f"  {group}" for group in _grouped(field.meanings)))
+        )
 
     def _entropy_sentence(self) -> str:
         entropy = f"Semantic entropy {self.entropy.mean:.2f} nats"
@@ -254,19 +204,13 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data, the same on the command line and over HTTP."""
-        entropy, agreement, spent = self.entropy, self.agreement, self.spent
-        return {
+        agreement, spent = self.agreement, self.spent
+        data = {
             "question": self.question,
             "answer": self.answer,
             "outcome": str(self.outcome),
-            "entropy": {
-                "mean": entropy.mean,
-                "variance": entropy.variance,
-                "interval": _listed(entropy.interval),
-            },
-            "agreement": None
-            if agreement is None
-            else {"mean": agreement.mean, "interval": _listed(agreement.interval)},
+            "entropy": self.entropy.to_dict(),
+            "agreement": None if agreement is None else agreement.to_dict(),
             "meanings": [meaning.to_dict() for meaning in self.meanings],
             "samples": spent.samples,
             "rounds": spent.rounds,
@@ -278,6 +222,10 @@ class Verdict:
             "cost": {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds},
             "warnings": list(self.warnings),
         }
+        if self.fields:
+            data["fields"] = [field.to_dict() for field in self.fields]
+            data["untrusted"] = list(self.untrusted)
+        return data
 
     def to_json(self, *, indent: int | None = None) -> str:
         """`to_dict` as JSON text; `from_json` reads it back."""
@@ -287,16 +235,15 @@ class Verdict:
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
         """Read what `to_dict` wrote; a missing or wrong field is named."""
         try:
-            entropy, agreement, cost = data["entropy"], data["agreement"], data["cost"]
+            entropy, cost = Entropy.from_dict(data["entropy"]), data["cost"]
             return cls(
                 question=data["question"],
                 answer=data["answer"],
                 outcome=Outcome(data["outcome"]),
-                entropy=Entropy(entropy["mean"], entropy["variance"], _pair(entropy["interval"])),
-                agreement=None
-                if agreement is None
-                else VerdictAgreement(agreement["mean"], _pair(agreement["interval"])),
-                meanings=tuple(map(_meaning, data["meanings"])),
+                entropy=entropy,
+                agreement=VerdictAgreement.from_dict(data["agreement"]),
+                meanings=tuple(map(Meaning.from_dict, data["meanings"])),
+                fields=tuple(map(FieldVerdict.from_dict, data.get("fields", ()))),
                 spent=Spent(
                     data["samples"], data["rounds"], cost["tokens"], cost["judge_calls"], cost["seconds"]
                 ),
@@ -327,27 +274,11 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def percent(probability: float) -> str:
-    """A probability as a number out of 100: whole, but 0 and 100 only where they are exact.
-
-    >>> percent(0.996), percent(1.0)
-    ('more than 99', '100')
-    """
-    if 0.995 < probability < 1:
-        return "more than 99"
-    if 0 < probability < 0.005:
-        return "less than 1"
-    return f"{100 * probability:.0f}"
-
-
-def _listed(interval: tuple[float, float] | None) -> list[float] | None:
-    return None if interval is None else list(interval)
-
-
-def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
-    return None if interval is None else (interval[0], interval[1])
-
-
-def _meaning(data: Mapping[str, Any]) -> Meaning:
-    wordings = tuple(Wording(each["text"], each["count"]) for each in data["wordings"])
-    return Meaning(data["text"], data["count"], data["floor"], wordings, data["has_answer"])
+def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:
+    """Meanings by count, each with its wordings where there are several."""
+    lines = []
+    for meaning in sorted(meanings, key=lambda each: (-each.count, not each.has_answer)):
+        lines.append(f"{meaning.count} x {meaning.text}{' (the answer)' if meaning.has_answer else ''}")
+        if len(meaning.wordings) > 1:
+            lines += [f"      {wording.count} x {wording.text}" for wording in meaning.wordings]
+    return lines

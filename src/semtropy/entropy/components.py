@@ -77,11 +77,18 @@ class SequencePrior:
             raise InputError("a sequence prior has main sequences or a discount, not both")
 
     def powers(self, alpha: float, seen: Observations) -> tuple[Floats, Floats]:
-        """p and q of each seen meaning's factor b^p (b - floor)^(q - 1)."""
+        """p and q of each seen meaning's factor b^p (b - floor)^(q - 1).
+
+        A floor without a sequence of known probability is a bare bound: q = 1, a Dirichlet cut off below it.
+        """
         p = seen.no_logprob + (alpha - self.theta - self.evenness * self.main)
-        if not self.main:
-            return p, self.theta + self.discount * seen.found
-        return p, self.theta + self.evenness * np.maximum(self.main - seen.found, 0.0)
+        q = self.theta + self.discount * seen.found
+        if self.main:
+            q = self.theta + self.evenness * np.maximum(self.main - seen.found, 0.0)
+        bare = (seen.found == 0) & (seen.floors > 0)
+        if bare.any():
+            p, q = np.where(bare, seen.no_logprob + (alpha - 1), p), np.where(bare, 1.0, q)
+        return p, q
 
     def log_constant(self, seen: Observations) -> float:
         """The logarithm of the sequences' likelihood without its powers of b_j and b_j - l_j."""

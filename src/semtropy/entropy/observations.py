@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
+from ..evidence import MOST_EXCESS
 from .contour import exact_room
 from .inputs import check_counts, clean_floors
 from .shannon import entropy_term
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Observations"]
 
 # Log-probabilities are sums of rounded 32-bit numbers: room below this is indistinguishable from none, and further
-# digits would only order questions by their rounding. Providers round more, so a sum may exceed 1 by a little.
+# digits would only order questions by their rounding.
 LEAST_ROOM = 1e-6
 DIGITS = 6
-MOST_EXCESS = 0.01
 LEAST_LOGPROB = -700.0
 
 
@@ -34,7 +34,8 @@ LEAST_LOGPROB = -700.0
 class Observations:
     """What the two-level model needs of a question's samples and judged answer; every field has one entry per meaning.
 
-    floors      summed probability of the distinct sequences found, a lower bound of the meaning's probability
+    floors      summed probability of the distinct sequences found, a lower bound of the meaning's probability; a bare
+                lower bound where none was found
     found       number of distinct sequences found with a known probability
     logprobs    their log-probabilities, in order of discovery
     no_logprob  number of draws whose probability is unknown
@@ -55,6 +56,9 @@ class Observations:
         known, no_logprob = _with_answer(evidence)
         logprobs = tuple(tuple(_bounded(logprob) for logprob in own) for own in known)
         floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in logprobs])
+        bare = evidence.bare_floors
+        if bare:
+            floors[: len(bare)] += bare
         total = float(floors.sum())
         if not total <= 1 + MOST_EXCESS:
             raise InputError(

@@ -11,9 +11,8 @@ next sample has meaning j; what the seen meanings leave is the probability of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,11 +68,7 @@ def share_distribution(
 def _ratios(components: Sequence[PosteriorComponent], steps: Floats) -> Floats:
     """Z(p + step) / Z(p) for every component (rows) and step (columns); neighbours that share factors share a path."""
 
-    def shared(c: PosteriorComponent) -> tuple[bytes, bytes, float]:
-        return c.p.tobytes(), c.q.tobytes(), c.alpha
-
-    groups = [list(group) for _, group in groupby(components, key=shared)]
-    groups = [run for group in groups for run in _rising(group)]
+    groups = _paths(components)
     moved = [np.zeros(components[0].floors.size), *steps]
     count, m = len(moved), components[0].floors.size
     problems = Problems(
@@ -92,13 +87,20 @@ def _ratios(components: Sequence[PosteriorComponent], steps: Floats) -> Floats:
     return ratios
 
 
-def _rising(group: list[PosteriorComponent]) -> Iterator[list[PosteriorComponent]]:
-    """Runs of a group within which the mass rises, as one path needs it: two kinds of question may share factors."""
-    start = 0
-    for end in range(1, len(group) + 1):
-        if end == len(group) or group[end].mass <= group[end - 1].mass:
-            yield group[start:end]
-            start = end
+def _paths(components: Sequence[PosteriorComponent]) -> list[list[PosteriorComponent]]:
+    """Neighbours with the same factors and rising masses, as the solver takes them."""
+
+    def follows(last: PosteriorComponent, c: PosteriorComponent) -> bool:
+        factors = np.array_equal(last.p, c.p) and np.array_equal(last.q, c.q) and last.alpha == c.alpha
+        return factors and last.mass < c.mass
+
+    groups: list[list[PosteriorComponent]] = []
+    for component in components:
+        if groups and follows(groups[-1][-1], component):
+            groups[-1].append(component)
+        else:
+            groups.append([component])
+    return groups
 
 
 @dataclass(frozen=True, eq=False)

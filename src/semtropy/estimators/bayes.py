@@ -64,7 +64,7 @@ class Bayes:
         matter = significant(weights)
         moments = found.mean[0][matter], found.variance[0][matter]
         notes = (() if self.prior.trained_on else (DEFAULT_PRIOR,)) + (
-            () if seen.found.any() else (NO_FLOORS,)
+            () if seen.floors.any() else (NO_FLOORS,)
         )
         agreement = (
             None if evidence.answer is None else PosteriorAgreement(parts, seen, evidence.answer.meaning)

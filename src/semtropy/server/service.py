@@ -175,7 +175,8 @@ class Service:
         except (
             ModelTimeout
         ):  # the judge was too slow: what is known of the samples says nothing of this answer
-            verdict = await asyncio.to_thread(_conclude, replace(step, answer=answer), check.checker)
+            unjudged = replace(step, answer=answer, missing=missing_answer(answer))
+            verdict = await asyncio.to_thread(_conclude, unjudged, check.checker)
             warnings = (*verdict.warnings, NOT_COMPARED)
             return replace(verdict, outcome=Outcome.UNDECIDED, reason=Reason.SECONDS, warnings=warnings)
         self.metrics.samples.inc(judged.spent.samples - step.spent.samples)

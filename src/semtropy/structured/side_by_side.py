@@ -1,0 +1,138 @@
+"""The fields of an answer beside those of its samples, each with what bounds its probability."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..fields import UNPARSED_TEXT, FieldReading
+from .bounds import answer_with_bound, begins, sample_with_bound
+from .document import plain
+from .values import ABSENT, UNPARSED, as_text
+from .walk import Leaf
+
+if TYPE_CHECKING:
+    from ..nouns import Sample
+    from .document import Node
+
+__all__ = ["ItemLabels", "LabelledAnswer", "SideBySide"]
+
+
+@dataclass(slots=True)
+class LabelledAnswer:
+    """The fields of one answer by path, and the meaning of each; a list has the meanings of its items."""
+
+    leaves: dict[str, Leaf] = field(default_factory=dict)
+    labels: dict[str, Hashable] = field(default_factory=dict)
+
+    def node(self, path: str) -> Node | None:
+        """The value of the field, None where there is none."""
+        leaf = self.leaves.get(path)
+        return None if leaf is None else leaf.node
+
+
+class ItemLabels(tuple[Hashable, ...]):
+    """The meanings of a list's items; two lists are equal if they have the same items in any order."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ItemLabels) and Counter(self) == Counter(other)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(Counter(self).items()))
+
+
+class SideBySide:
+    """The answer and its samples, some of which may be unparsed (None in `found`)."""
+
+    def __init__(
+        self,
+        answer: Sample | None,
+        own: LabelledAnswer | None,
+        samples: tuple[Sample, ...],
+        found: Sequence[LabelledAnswer | None],
+    ) -> None:
+        self._answer, self._own, self._samples, self._found = answer, own, samples, found
+        # An answer that begins well may still end as invalid JSON: where one did, only whole answers are bounds.
+        self._beginnings = None not in found and any(map(begins, samples))
+
+    def readings(self) -> Iterator[FieldReading]:
+        """Every field of the answer, then those that only samples have."""
+        for path, leaf in self._paths().items():
+            mine = None if self._own is None else self._own.labels.get(path, ABSENT)
+            if isinstance(mine, ItemLabels) and leaf.node is not None:
+                yield from self._items(path, leaf, mine)
+                continue
+            reading = self._reading(path, path, leaf, leaf.node, mine, lambda label: label)
+            if leaf.required and leaf.node is None and self._own is not None:
+                reading = replace(reading, missing="the answer does not have it")
+            yield reading
+
+    def _paths(self) -> dict[str, Leaf]:
+        """The fields by path; the answer decides what is required, where there is one."""
+        paths: dict[str, Leaf] = {} if self._own is None else dict(self._own.leaves)
+        others = {
+            path: leaf for each in self._found if each is not None for path, leaf in each.leaves.items()
+        }
+        for path, leaf in others.items():
+            required = leaf.required and self._own is None
+            paths.setdefault(path, Leaf(path, None, leaf.schema, required))
+        return paths
+
+    def _items(self, path: str, leaf: Leaf, mine: ItemLabels) -> Iterator[FieldReading]:
+        """Each different item of the answer: is it in the samples? And the commonest item that the answer lacks."""
+        assert leaf.node is not None
+        for place, label in enumerate(mine):
+            if label not in mine[:place]:
+                node = leaf.node.value[place]
+                yield self._reading(f"{path}[{place}]", path, leaf, node, True, _contains(label))
+        others: dict[Hashable, Node] = {}
+        counts: Counter[Hashable] = Counter()
+        for each in self._found:
+            held, node = (None, None) if each is None else (each.labels.get(path), each.node(path))
+            if isinstance(held, ItemLabels) and node is not None:
+                new = {label: item for label, item in zip(held, node.value, strict=True) if label not in mine}
+                others = {**new, **others}
+                counts.update(new.keys())
+        if counts:
+            label = counts.most_common(1)[0][0]
+            yield self._reading(f"{path}[+]", path, leaf, others[label], False, _contains(label))
+
+    def _reading(
+        self,
+        name: str,
+        path: str,
+        leaf: Leaf,
+        node: Node | None,
+        label: Hashable | None,
+        meaning: Callable[[Hashable], Hashable],
+    ) -> FieldReading:
+        """The field at `path`, or an item of it; `node` is the value judged, `meaning` turns a field's label to its."""
+        labels: list[Hashable] = []
+        texts: list[Sample] = []
+        for sample, each in zip(self._samples, self._found, strict=True):
+            held = UNPARSED if each is None else each.labels.get(path, ABSENT)
+            value = None if each is None else each.node(path)
+            labels.append(held if held == UNPARSED else meaning(held))
+            text = UNPARSED_TEXT if each is None else _shown(value, labels[-1], node)
+            texts.append(sample_with_bound(sample, text, value, beginnings=self._beginnings))
+        answer = None
+        if self._answer is not None and self._own is not None:
+            text = _shown(self._own.node(path), label, node)
+            answer = answer_with_bound(self._answer, text, self._own.node(path), beginnings=self._beginnings)
+        shown = None if node is None else plain(node)
+        return FieldReading(name, shown, leaf.required, answer, tuple(texts), label, tuple(labels))
+
+
+def _contains(label: Hashable) -> Callable[[Hashable], bool]:
+    return lambda held: isinstance(held, ItemLabels) and label in held
+
+
+def _shown(value: Node | None, label: Hashable, item: Node | None) -> str:
+    """The text of a field; of an item (`label` is True or False) where the list has it."""
+    if value is None or label is False:
+        return "(absent)"
+    return as_text(item) if label is True and item is not None else as_text(value)
