@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -253,10 +254,37 @@ def test_a_calibration_says_how_probable_and_whether_to_flag() -> None:
 
 def test_a_judge_fills_what_is_missing() -> None:
     row = Row({**ROWS[0], "samples": [{"text": "Paris"}, {"text": "pari"}, {"text": "Rome"}]})
-    with pytest.raises(RecordingError, match=r"samples\[0\]\.meaning: is missing: `semtropy cluster"):
-        list(score_rows([row], "histogram"))
     (line,) = score_rows([row], "histogram", judge=FirstLetter())
     assert [meaning.count for meaning in line.verdict.meanings] == [2, 1]
+    (line,) = score_rows([row], "histogram")  # the built-in judge
+    assert [meaning.count for meaning in line.verdict.meanings] == [1, 1, 1]
+
+
+def test_the_answer_is_grouped_with_its_samples() -> None:
+    samples = [{"text": "Lyon"}, {"text": "Paris, of course"}]
+    (line,) = score_rows([Row({**ROWS[0], "samples": samples})], judge=FirstLetter())
+    assert [(meaning.text, meaning.has_answer) for meaning in line.verdict.meanings] == [
+        ("Lyon", False),
+        ("Paris, of course", True),
+    ]
+
+
+def test_rows_with_and_without_meanings_keep_their_order() -> None:
+    bare = [{"text": "Rome"}, {"text": "Oslo"}, {"text": "Rome"}]
+    rows = [{**ROWS[n % 2], "id": str(n), **({} if n % 3 else {"samples": bare})} for n in range(40)]
+    done: list[int] = []
+    lines = list(score_rows([Row(row) for row in rows], "histogram", judge="exact", watch=done.append))
+    assert [line.id for line in lines] == [str(n) for n in range(40)]
+    assert {line.verdict.samples for line in lines[::3]} == {3}
+    assert done == list(range(1, 15))
+
+
+def test_a_script_the_judge_cannot_read_is_noted() -> None:
+    row = Row({**ROWS[1], "samples": [{"text": "Москва"}, {"text": "Киев"}]})
+    (line,) = score_rows([row], "histogram")
+    assert "2 of 2 answers are in a script" in " ".join(line.verdict.warnings)
+    (line,) = score_rows([Row(ROWS[1])], "histogram")
+    assert "script" not in " ".join(line.verdict.warnings)
 
 
 def test_estimators_that_look_at_the_answer() -> None:
@@ -317,6 +345,39 @@ def test_lines_come_before_an_error_further_down(recording: Path, capsys: pytest
     said = capsys.readouterr()
     assert len(said.out.splitlines()) == 2
     assert said.err == f"semtropy: {recording}, line 4, samples[0].text: expected text, found a number (4)\n"
+
+
+def test_it_groups_by_itself_and_shows_how_far_it_is(
+    recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [{"text": "Paris"}, {"text": "It is Paris."}, {"text": "Rome"}]
+    rows = [{"id": str(n), "question": "Capital of France?", "samples": samples} for n in range(20)]
+    write_recording(
+        recording, HEADER, [*ROWS, *rows, {**rows[0], "id": "Киев", "samples": [{"text": "Киев"}]}]
+    )
+    for name in ("_FIRST", "_NEXT"):
+        monkeypatch.setattr(f"semtropy.cli.progress.{name}", 0.0)
+    assert main(["score", str(recording), "--estimator", "histogram"]) == 0
+    said = capsys.readouterr()
+    lines = [line.split()[:4] for line in said.out.splitlines()[3:-1]]
+    assert lines == [*([str(n), "0.637", "2", "3"] for n in range(20)), ["Киев", "0.000", "1", "1"]]
+    progress = [line for line in said.err.splitlines() if line.startswith("grouping by meaning: ")]
+    assert len(progress) == 21
+    assert re.fullmatch(
+        r"grouping by meaning: 1/21 questions, [0-9.]+ a second, \d+:\d\d:\d\d left", progress[0]
+    )
+    assert progress[-1].endswith("0:00:00 left")
+
+
+def test_an_error_further_down_comes_after_what_was_grouped(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_recording(recording, HEADER, [{**row, "samples": [{"text": "4"}, {"text": "5"}]} for row in ROWS])
+    recording.write_text(recording.read_text() + '{"id": "q3", "question": "?", "samples": 4}\n')
+    assert main(["score", str(recording), "--estimator", "histogram", "--json"]) == 1
+    said = capsys.readouterr()
+    assert [json.loads(line)["id"] for line in said.out.splitlines()] == ["q1", "q2"]
+    assert "line 4" in said.err
 
 
 @pytest.mark.parametrize(

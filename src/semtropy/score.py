@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -185,16 +185,12 @@ def _judge(
     question: str | None,
     judge: str | Judge | None,
 ) -> tuple[list[int], tuple[str, ...]]:
-    from .meaning import cluster, load_judge
+    from .meaning import cluster
     from .meaning.scripts import judge_warnings
 
-    try:
-        made = load_judge(judge) if judge is None or isinstance(judge, str) else judge
-        return cluster(question or "", texts, made, tokens=tokens), judge_warnings(made, texts)
-    except MissingExtra:
-        if judge is not None:
-            raise
-        return cluster(question or "", texts, "normalised"), (_SPELLING_ONLY,)
+    loaded = _LazyJudge(judge)
+    groups = cluster(question or "", texts, loaded.load(), tokens=tokens)
+    return groups, (*loaded.notes, *judge_warnings(loaded.judge, texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +217,12 @@ def score_rows(
     prior: Any = None,
     calibration: Calibrated | None = None,
     judge: str | Judge | None = None,
+    watch: Callable[[int], None] | None = None,
 ) -> Iterator[Scored]:
     """Score the rows of a recording one by one.
 
-    `estimator` may also name a scorer of the answer (`semtropy.scorers.NAMES`). `judge` groups the answers of rows
-    without meanings.
+    `estimator` may also name a scorer of the answer (`semtropy.scorers.NAMES`). Rows with samples that have no meaning
+    yet are grouped by `judge`; `watch` is called with the number of rows grouped so far.
 
     >>> from semtropy.recording import Row
     >>> row = Row({"id": "q1", "question": "Capital of France?",
@@ -240,14 +237,47 @@ def score_rows(
         method = load_scorer(estimator)
     else:
         method = as_estimator(estimator, prior)
-    for row in rows:
-        if judge is not None and not row.clustered:
-            tokens = [sample.tokens for sample in row.samples]
-            row = row.with_meanings(_judge([s.text for s in row.samples], tokens, row.question, judge)[0])
-        yield _scored(row, method, calibration)
+    for row, notes in _with_meanings(rows, judge, watch):
+        yield _scored(row, method, calibration, notes)
 
 
-def _scored(row: Row, method: Estimator | Scorer[Any], calibration: Calibrated | None) -> Scored:
+def _with_meanings(
+    rows: Iterable[Row], judge: str | Judge | None, watch: Callable[[int], None] | None
+) -> Iterator[tuple[Row, tuple[str, ...]]]:
+    """Rows with meanings, and what a reader should know about how they came about."""
+    from .meaning.rows import group_rows
+    from .meaning.scripts import judge_warnings
+
+    loaded = _LazyJudge(judge)
+    for row, fresh in group_rows(rows, loaded.load, watch=watch):
+        texts = [sample.text for sample in row.samples] if fresh else []
+        yield row, (*loaded.notes, *judge_warnings(loaded.judge, texts)) if fresh else ()
+
+
+class _LazyJudge:
+    """The judge of that name, loaded when it is needed; spelling decides where the built-in one is not installed."""
+
+    def __init__(self, judge: str | Judge | None) -> None:
+        self.judge = judge
+        self.notes: tuple[str, ...] = ()
+
+    def load(self) -> Judge:
+        from .meaning import load_judge
+
+        if not (self.judge is None or isinstance(self.judge, str)):
+            return self.judge
+        try:
+            self.judge = load_judge(self.judge)
+        except MissingExtra:
+            if self.judge is not None:
+                raise
+            self.judge, self.notes = load_judge("normalised"), (_SPELLING_ONLY,)
+        return self.judge
+
+
+def _scored(
+    row: Row, method: Estimator | Scorer[Any], calibration: Calibrated | None, notes: Sequence[str] = ()
+) -> Scored:
     evidence, samples, answer = row.evidence(), row.samples, row.answer
     is_entropy = isinstance(method, Estimator)
     belief = method(evidence) if isinstance(method, Estimator) else _answer_score(row, method)
@@ -268,7 +298,7 @@ def _scored(row: Row, method: Estimator | Scorer[Any], calibration: Calibrated |
         reason=Reason.STORED,
         missing=missing_answer(row.judged_sample()),
     )
-    verdict = make_verdict(step, method=method.name, calibration=calibration)
+    verdict = make_verdict(step, method=method.name, calibration=calibration, warnings=notes)
     flagged = verdict.flagged if is_entropy or calibration is not None else None
     return Scored(row.id, None if answer is None else answer.correct, verdict, flagged)
 

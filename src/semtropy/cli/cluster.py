@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,6 @@ if TYPE_CHECKING:
     import argparse
 
 __all__ = ["register"]
-
-EVERY = 5.0  # seconds between lines of progress
 
 
 def register(commands: Any) -> None:
@@ -41,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Cluster, and report what it took."""
     from ..meaning import load_judge
     from ..meaning.recordings import cluster_recording
+    from ..recording import open_recording
+    from .progress import GroupingProgress
 
     report = cluster_recording(
         arguments.source,
@@ -49,21 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         mode=arguments.mode,
         every=arguments.all,
         window=arguments.window,
-        watch=_Progress(),
+        watch=GroupingProgress(lambda: sum(1 for _ in open_recording(arguments.source).rows), sys.stderr),
     )
     print(f"{arguments.out}", *report.lines(), sep="\n")
     return 0
-
-
-class _Progress:
-    """A line on standard error now and then."""
-
-    def __init__(self) -> None:
-        self._started = self._last = time.monotonic()
-
-    def __call__(self, done: int) -> None:
-        now = time.monotonic()
-        if now - self._last >= EVERY:
-            self._last = now
-            rate = done / (now - self._started)
-            print(f"{done:,} questions, {rate:.1f} a second", file=sys.stderr, flush=True)

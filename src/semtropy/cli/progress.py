@@ -1,4 +1,4 @@
-"""The progress of `semtropy generate`: a live bar on a terminal, a line now and then elsewhere."""
+"""The progress of long commands: a live bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
     from ..study.generate.run import Progress
 
-__all__ = ["describe", "watching"]
+__all__ = ["GroupingProgress", "describe", "watching"]
 
 EVERY = 10.0  # seconds between lines where there is no terminal
+_FIRST, _NEXT = 2.0, 5.0  # seconds until the first line about grouping, and between lines
 
 
 def describe(progress: Progress) -> str:
@@ -30,11 +31,53 @@ def describe(progress: Progress) -> str:
         f"{progress.tokens:,} tokens",
     ]
     if progress.seconds_left is not None:
-        left = int(progress.seconds_left)
-        parts.append(f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left")
+        parts.append(_time_left(progress.seconds_left))
     if progress.failures:
         parts.append(f"{progress.failures} failed")
     return ", ".join(parts)
+
+
+def _time_left(seconds: float) -> str:
+    left = int(seconds)
+    return f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left"
+
+
+class GroupingProgress:
+    """A line now and then while questions are grouped: how many, how fast, how long still.
+
+    total   counts the questions to be grouped; called once, when the first line is due
+    stream  where the lines go
+
+    >>> import sys
+    >>> times = iter([0.0, 1.0, 4.0])
+    >>> progress = GroupingProgress(lambda: 40, sys.stdout, clock=lambda: next(times))
+    >>> progress(1), progress(10)
+    grouping by meaning: 10/40 questions, 2.5 a second, 0:00:12 left
+    (None, None)
+    """
+
+    def __init__(
+        self, total: Callable[[], int], stream: TextIO, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._count, self._stream, self._clock = total, stream, clock
+        self._total: int | None = None
+        self._started = clock()
+        self._due = self._started + _FIRST
+        self._before: int | None = None
+
+    def __call__(self, done: int) -> None:
+        if self._before is None:
+            self._before = done - 1  # an earlier run may have done the others
+        now = self._clock()
+        if now < self._due:
+            return
+        self._due = now + _NEXT
+        if self._total is None:
+            self._total = self._count()
+        rate = (done - self._before) / max(now - self._started, 1e-9)
+        left = _time_left((self._total - done) / rate)
+        line = f"grouping by meaning: {done:,}/{self._total:,} questions, {rate:.1f} a second, {left}"
+        print(line, file=self._stream, flush=True)
 
 
 @contextmanager

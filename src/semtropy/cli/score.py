@@ -27,7 +27,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "score",
         help="score the answers of a recording",
-        description="Score the answers of a recording, one line per question. No model is called.",
+        description="Score the answers of a recording, one line per question. No model is called. Answers that have no"
+        " meaning yet are grouped first; `semtropy cluster` does so once and writes the meanings down.",
     )
     add = parser.add_argument
     add(
@@ -46,7 +47,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add(
         "--judge",
         metavar="J",
-        help="group answers that have no meaning yet with this judge (default: an error)",
+        help="the judge for answers that have no meaning yet: builtin (default), llm:MODEL, nli:NAME_OR_PATH, "
+        "numeric, normalised or exact",
     )
     add("--json", action="store_true", help="print one JSON object per question")
     parser.set_defaults(run=run)
@@ -56,6 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Score question by question, printing each as it is done."""
     from ..recording import open_recording
     from ..score import score_rows
+    from .progress import GroupingProgress
+
+    def ungrouped() -> int:
+        return sum(not row.clustered for row in open_recording(arguments.recording).rows)
 
     scored = score_rows(
         open_recording(arguments.recording).rows,
@@ -63,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         prior=_prior(arguments.prior),
         calibration=_calibration(arguments.calibration, arguments.estimator),
         judge=arguments.judge,
+        watch=GroupingProgress(ungrouped, sys.stderr),
     )
     for line in map(_as_json, scored) if arguments.json else _table(scored):
         print(line)
@@ -96,7 +103,9 @@ def _table(scored: Iterable[Scored]) -> Iterator[str]:
     for line in scored:
         count += 1
         flagged += bool(line.flagged)
-        notes.update(re.sub(r"^\d+ of \d+ samples", "some samples", note) for note in line.verdict.warnings)
+        notes.update(
+            re.sub(r"^\d+ of \d+ (samples|answers)", r"some \1", note) for note in line.verdict.warnings
+        )
         yield _columns(line)
     yield f"{count} questions, {flagged} flagged"
     for note, times in notes.items():

@@ -17,9 +17,10 @@ from ..recording import open_recording, write_recording
 from .grouping import GroupingTask, cluster_many
 from .journal import ClusterJournal
 from .partition import MODES, Tally
+from .rows import row_task, with_group_meanings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..nouns import Judge
     from ..recording import Header, Row
@@ -92,7 +93,7 @@ def cluster_recording(
                 elif journal.meanings(row) is not None:
                     resumed += 1
                 else:
-                    yield _task(row)
+                    yield row_task(row)
 
         for done, grouped in enumerate(cluster_many(tasks(), judge, mode=mode, window=window), start=1):
             journal.add(grouped.label, grouped.meanings)
@@ -114,24 +115,12 @@ def cluster_recording(
     )
 
 
-def _task(row: Row) -> GroupingTask:
-    """The samples of a row and, after them, its answer, which has a meaning among theirs."""
-    texts, tokens = [s.text for s in row.samples], [s.tokens for s in row.samples]
-    if row.answer is not None:
-        texts.append(row.answer.text)
-        tokens.append(row.answer.tokens)
-    return GroupingTask(row.question, texts, tokens, label=row)
-
-
 def _result(
     source: str | os.PathLike[str], journal: ClusterJournal, judge: str, mode: str
 ) -> tuple[Header, Iterable[Row]]:
     stream = open_recording(source)
     header = type(stream.header)({**stream.header.fields, "meanings_by": {"judge": judge, "mode": mode}})
     known = ((row, journal.meanings(row)) for row in stream.rows)
-    return header, (row if meanings is None else _with_meanings(row, meanings) for row, meanings in known)
-
-
-def _with_meanings(row: Row, meanings: Sequence[int]) -> Row:
-    samples = len(row["samples"])
-    return row.with_meanings(meanings[:samples], meanings[samples] if len(meanings) > samples else None)
+    return header, (
+        row if meanings is None else with_group_meanings(row, meanings) for row, meanings in known
+    )
