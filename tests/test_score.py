@@ -405,6 +405,15 @@ def test_a_missing_file_and_a_wrong_option(tmp_path: Path, capsys: pytest.Captur
     assert stopped.value.code == 2
 
 
+def test_the_agreement_of_a_hundred_samples_that_differ() -> None:
+    """Seen in a recording: components of two kinds that share their factors are integrated one kind at a time."""
+    counts = [7, 3, 12, 3, 1, 2, 2, 2, 8, 1, 1, 2, 1, 1, 2, 1, 1, 1, 3, 1, 1, 3, *[1] * 12, 2, *[1] * 27]
+    texts = [str(meaning) for meaning, count in enumerate(counts) for _ in range(count)]
+    belief = score(texts, answer="2", judge="exact")
+    assert belief.agreement is not None
+    assert belief.agreement.mean == pytest.approx(12 / 100, abs=0.03)
+
+
 @pytest.mark.parametrize("logprob", [-700.0, -750.0, -1e4, -1e308])
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_a_long_text_may_be_all_but_impossible(logprob: float, n: int) -> None:

@@ -76,7 +76,8 @@ class GroupingProgress:
             self._total = self._count()
         rate = (done - self._before) / max(now - self._started, 1e-9)
         left = _time_left((self._total - done) / rate)
-        line = f"grouping by meaning: {done:,}/{self._total:,} questions, {rate:.1f} a second, {left}"
+        pace = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
+        line = f"grouping by meaning: {done:,}/{self._total:,} questions, {pace}, {left}"
         print(line, file=self._stream, flush=True)
 
 
