@@ -42,7 +42,7 @@ def group_rows(
     A row of which a sample has no meaning is grouped as a whole. `judge` is called when the first such row comes, and
     `watch` with the number of rows grouped so far. An error in a later row is raised after the rows before it.
 
-    >>> from semtropy.meaning import Exact
+    >>> from semtropy.meaning.exact import Exact
     >>> from semtropy.recording import Row
     >>> row = Row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}, {"text": "5"}, {"text": "4"}]})
     >>> [(row.meanings, fresh) for row, fresh in group_rows([row], Exact)]
