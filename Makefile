@@ -1,13 +1,17 @@
 # Each target does its own set-up in .venv; nothing needs to be installed by hand but Python 3.11 or later.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 WORKERS ?= 2
 TORCH ?= torch
+# Podman or Docker, and the name of the image without its tag.
+ENGINE ?= $(or $(shell command -v podman),docker)
+IMAGE ?= semtropy
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/semtropy/__init__.py)
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
 INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/_native/*.c src/semtropy/entropy/_native/*.h)
 
-.PHONY: help demo test extras check bench fuzz docs picture wheel clean
+.PHONY: help demo test extras check bench fuzz docs site picture wheel wheels image push release clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +58,9 @@ fuzz: $(VENV)/.dev  ## random, extreme and invalid inputs, the kernels under san
 docs: $(VENV)/.dev  ## rebuild the generated parts of docs/, figures included
 	$(BIN)/python -m tools.docs --figures
 
+site: $(VENV)/.dev  ## the documentation site in site/, with links and search checked
+	$(BIN)/python -m tools.site
+
 picture: $(VENV)/.dev  ## redraw the terminal in the README
 	$(BIN)/python -m tools.picture docs/images/check.svg -- \
 		semtropy check "How many moons does Mars have?" --seed 3
@@ -61,5 +68,24 @@ picture: $(VENV)/.dev  ## redraw the terminal in the README
 wheel: $(VENV)/.dev  ## source distribution and wheels in dist/, each tried in a bare environment
 	$(BIN)/python -m tools.wheel
 
+wheels: $(VENV)/.dev  ## the wheels of this system for a release, by cibuildwheel (Linux: with Docker)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'cibuildwheel>=3.2'
+	$(BIN)/python -m cibuildwheel --output-dir dist
+
+# The weights are inside, so that the image works without a network, which the last line shows.
+image:  ## the container image with the weights inside, tried without a network
+	$(ENGINE) build $(if $(findstring podman,$(ENGINE)),--format docker) --build-arg WEIGHTS=inside \
+		--file Containerfile --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
+	$(ENGINE) run --rm --network none --entrypoint semtropy $(IMAGE):$(VERSION) \
+		check "What is the capital of France?" --seed 1
+
+push:  ## the image to its registry, as REGISTRY_USER with REGISTRY_TOKEN
+	@printenv REGISTRY_TOKEN | $(ENGINE) login $(firstword $(subst /, ,$(IMAGE))) --username "$$REGISTRY_USER" --password-stdin
+	$(ENGINE) push $(IMAGE):$(VERSION)
+	$(ENGINE) push $(IMAGE):latest
+
+release: $(VENV)/.dev  ## whether TAG=v0.2.0 fits the version, the changelog and the docs
+	$(BIN)/python -m tools.release $(TAG)
+
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) build dist src/*.egg-info src/semtropy/entropy/*.so src/semtropy/entropy/_native/*.so
+	rm -rf $(VENV) build dist site src/*.egg-info src/semtropy/entropy/*.so src/semtropy/entropy/_native/*.so

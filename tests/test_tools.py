@@ -27,7 +27,20 @@ print("the end")
 
 
 @pytest.mark.parametrize(
-    "name", ["api", "checks", "docstrings", "examples", "figures", "front", "markdown", "picture", "wheel"]
+    "name",
+    [
+        "api",
+        "checks",
+        "docstrings",
+        "examples",
+        "figures",
+        "front",
+        "markdown",
+        "picture",
+        "release",
+        "site",
+        "wheel",
+    ],
 )
 def test_examples(name: str) -> None:
     tested = doctest.testmod(import_module(f"tools.{name}"))
