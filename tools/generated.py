@@ -1,4 +1,4 @@
-"""The pages that are made from the code: the command line, the Python interface, and the files of `front`."""
+"""The pages that are made from the code: the command line, the Python interface, JSON, and the files of `front`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from semtropy.cli import parser
 
 from .api import MADE, api_page
 from .front import front_pages
+from .schemas import schema_pages
 
 __all__ = ["cli_page", "commands", "generated", "options"]
 
@@ -21,7 +22,12 @@ Parser = argparse.ArgumentParser
 def generated(root: Path) -> dict[Path, str]:
     """Every generated page as it should be now."""
     docs = root / "docs"
-    return {docs / "cli.md": cli_page(parser()), docs / "api.md": api_page(), **front_pages(root)}
+    return {
+        docs / "cli.md": cli_page(parser()),
+        docs / "api.md": api_page(),
+        **front_pages(root),
+        **schema_pages(root),
+    }
 
 
 def commands(top: Parser) -> dict[tuple[str, ...], Parser]:
