@@ -48,9 +48,16 @@ def test_verdicts_are_valid_and_complete(answers: dict[str, float], estimator: s
     )
     data = json.loads(verdict.to_json())
     jsonschema.validate(data, verdict_schema())
-    assert list(data) == list(verdict_schema()["properties"]), (
-        "describe new keys of a verdict in tools/schemas.py"
-    )
+    assert list(data) == verdict_schema()["required"], "describe new keys of a verdict in tools/schemas.py"
+
+
+def test_verdicts_on_structured_answers_are_valid_and_complete() -> None:
+    schema = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
+    model = ScriptedModel(default={'{"year": 1911}': 0.5, '{"year": 1912}': 0.5})
+    data = json.loads(check("When?", model=model, judge="exact", schema=schema, rng=1).to_json())
+    jsonschema.validate(data, verdict_schema())
+    assert list(data) == list(verdict_schema()["properties"])
+    assert set(data["fields"][0]) == set(verdict_schema()["properties"]["fields"]["items"]["properties"])
 
 
 def test_every_key_is_described() -> None:

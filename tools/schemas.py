@@ -69,7 +69,7 @@ def verdict_schema() -> Schema:
         "flagged": "whether the outcome is flagged",
         "cost": "tokens, judge calls and seconds; tokens may be null",
     }
-    interval = maybe(listed(number(), 2))
+    says |= {"untrusted": "the names of the fields not to trust"} | described(Verdict, "fields")
     meaning = item(
         {
             "text": TEXT,
@@ -79,13 +79,25 @@ def verdict_schema() -> Schema:
             "has_answer": TRUTH,
         }
     )
-    properties: dict[str, Schema] = {
-        "question": TEXT,
-        "answer": TEXT,
+    interval = maybe(listed(number(), 2))
+    found: dict[str, Schema] = {
         "outcome": {"enum": [str(each) for each in Outcome]},
         "entropy": item({"mean": number(0), "variance": maybe(number(0)), "interval": interval}),
         "agreement": maybe(item({"mean": number(0, 1), "interval": interval})),
         "meanings": listed(meaning),
+    }
+    named = {
+        "name": TEXT,
+        "value": {},
+        "required": TRUTH,
+        **found,
+        "flagged": TRUTH,
+        "probability": maybe(number(0, 1)),
+    }
+    properties: dict[str, Schema] = {
+        "question": TEXT,
+        "answer": TEXT,
+        **found,
         "samples": COUNT,
         "rounds": COUNT,
         "reason": {"enum": [str(each) for each in Reason]},
@@ -96,7 +108,11 @@ def verdict_schema() -> Schema:
         "cost": item({"tokens": maybe(COUNT), "judge_calls": COUNT, "seconds": number(0)}),
         "warnings": listed(TEXT),
     }
-    return item({name: {"description": says[name], **kind} for name, kind in properties.items()})
+    structured = {"fields": listed(item(named)), "untrusted": listed(TEXT)}
+    described_all = {
+        name: {"description": says[name], **kind} for name, kind in (properties | structured).items()
+    }
+    return item(described_all, tuple(properties))
 
 
 def recording_schema() -> Schema:
