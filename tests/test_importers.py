@@ -220,7 +220,11 @@ def manager() -> dict[str, Any]:
     )
     scores: dict[Any, Any] = defaultdict(list)
     scores["sequence", "Accuracy"] = [1, 0]
-    estimations = {("sequence", "PTrue"): [0.5, np.nan], ("token", "Entropy"): [0.1, 0.2, 0.3]}
+    estimations = {
+        ("sequence", "PTrue"): [0.5, np.nan],
+        ("sequence", "SemanticEntropy"): [np.float64(1.5), np.nan],
+        ("token", "Entropy"): [0.1, 0.2, 0.3],
+    }
     return {
         "state": "Initialized",
         "metrics": {},
@@ -250,7 +254,9 @@ def test_a_saved_manager(tmp_path: Path) -> None:
     assert [sample.complete for sample in first.samples] == [True, False]
     assert first.p_true == pytest.approx(math.exp(-0.5))
     assert second.p_true is None
-    assert first["lm_polygraph"] == {"Accuracy": 1.0, "PTrue": 0.5}
+    assert first["lm_polygraph"] == {"Accuracy": 1.0}
+    assert first.scores == {"lm-polygraph/SemanticEntropy": 1.5}
+    assert second.scores == {}
 
 
 def test_a_manager_saved_by_torch(tmp_path: Path) -> None:
@@ -290,7 +296,10 @@ def uqlm_data() -> dict[str, Any]:
         "logprob": [tokens(-0.5), tokens(math.nan)],
         "sampled_responses": [["Paris", "Rome"], ["4", "Unable to get response"]],
         "sampled_logprob": [[tokens(-0.25, -0.5), tokens(-2.0)], [tokens(math.nan), None]],
-        "normalized_probability": [0.9, math.nan],
+        "normalized_probability": [0.875, math.nan],
+        "discrete_entropy_values": [1.25, 0.0],
+        "judge_1": ["0.25", None],
+        "note": ["none", "of these"],
     }
 
 
@@ -305,6 +314,12 @@ def check_uqlm(recording: Recording, question: str = "Capital of France?") -> No
     assert second.samples[0].token_logprobs is None
     assert second.answer is not None
     assert second.answer.logprob is None
+    assert first.scores == {
+        "uqlm/normalized_probability": 0.125,  # a confidence, turned round
+        "uqlm/discrete_entropy_values": 1.25,
+        "uqlm/judge_1": 0.75,
+    }
+    assert first["uqlm"] == {"note": "none"}
 
 
 def test_uqlm_results_as_a_dict(tmp_path: Path) -> None:
@@ -315,7 +330,7 @@ def test_uqlm_results_as_a_dict(tmp_path: Path) -> None:
     recording = bring("uqlm", path)
     check_uqlm(recording)
     assert recording.header.temperature == 1.0
-    assert recording.rows[1]["uqlm"] == {"normalized_probability": None}
+    assert recording.rows[1].scores == {"uqlm/discrete_entropy_values": 0.0}
     del data["prompts"]  # as UQResult.to_dict() does
     path.write_text(json.dumps({"data": data, "metadata": {"parameters": {"sampling_temperature": 0.5}}}))
     done = import_recording("uqlm", path, tmp_path / "out.jsonl")

@@ -9,15 +9,19 @@ from fastapi.testclient import TestClient
 
 from recordings_made import graded_recording
 from semtropy import Prior, check, read_recording, score
-from semtropy.errors import InputError
+from semtropy.errors import InputError, RecordingError
 from semtropy.estimators import NAMES as ESTIMATORS
-from semtropy.estimators import PaperPrior
+from semtropy.estimators import PaperPrior, load_estimator
+from semtropy.meaning import load_judge
 from semtropy.models.scripted import ScriptedModel
+from semtropy.recording import Row
 from semtropy.score import score_rows
 from semtropy.scorers import NAMES as SCORERS
+from semtropy.scorers import load_scorer
 from semtropy.server.app import create_app
 from semtropy.server.settings import Settings
 from semtropy.study.evaluate import evaluate
+from semtropy.study.relate import relate_row
 
 SCORES = (*SCORERS, "agreement")
 KNOWN = {"Paris": 0.8, "Lyon": 0.15, "Nice": 0.05}
@@ -87,6 +91,7 @@ def recording(tmp_path_factory):
         line["answer"]["logprob"] = -0.5
         for sample in line["samples"]:
             sample["token_logprobs"] = [sample["logprob"]]
+        line["relations"] = relate_row(Row(line), load_judge("exact"))["relations"]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
@@ -95,7 +100,26 @@ def recording(tmp_path_factory):
 def test_score_rows_works_with_every_method(name, recording):
     lines = list(score_rows(read_recording(recording).rows[:3], name))
     assert len(lines) == 3
-    assert all((line.flagged is None) == (name in SCORERS) for line in lines)
+    no_entropy = name in SCORERS and load_scorer(name).unit != "nats"
+    assert all((line.flagged is None) == no_entropy for line in lines)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_missing_column_is_named_with_the_question(name, tmp_path):
+    row = Row(
+        {"id": "7", "question": "?", "samples": [{"text": "Paris", "meaning": 0}]}, path="made.jsonl", line=2
+    )
+    with pytest.raises(RecordingError) as caught:
+        list(score_rows([row], name))
+    assert load_scorer(name).sees.column in str(caught.value)
+    assert "made.jsonl" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_scores_are_refused_by_name_where_estimators_are_asked_for():
+    for name in SCORES:
+        with pytest.raises(InputError, match=f"{name} needs more than the evidence"):
+            load_estimator(name)
 
 
 @pytest.mark.parametrize("name", [*ESTIMATORS, *SCORES])

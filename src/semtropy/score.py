@@ -279,7 +279,7 @@ def _scored(
     row: Row, method: Estimator | Scorer[Any], calibration: Calibrated | None, notes: Sequence[str] = ()
 ) -> Scored:
     evidence, samples, answer = row.evidence(), row.samples, row.answer
-    is_entropy = isinstance(method, Estimator)
+    is_entropy = isinstance(method, Estimator) or method.unit == "nats"
     belief = method(evidence) if isinstance(method, Estimator) else _answer_score(row, method)
     if row.header.why_logprobs_unusable and any(
         "logprob" in s or "token_logprobs" in s for s in row["samples"]
@@ -306,5 +306,11 @@ def _scored(
 def _answer_score(row: Row, scorer: Scorer[Any]) -> Belief:
     seen = scorer.sees.of_row(row)
     if seen is None:
-        row.fail(f"is missing: {scorer.name} needs it", scorer.sees.column)
-    return Belief(scorer(seen), notes=(f"{scorer.name} is a score of the answer, not an entropy in nats",))
+        remedy = getattr(scorer.sees, "remedy", None)
+        row.fail(
+            f"is missing: {scorer.name} needs it" + (f" ({remedy})" if remedy else ""), scorer.sees.column
+        )
+    score = scorer(seen)
+    return Belief(
+        score, notes=() if scorer.unit == "nats" else (f"{scorer.name} is a score, not an entropy in nats",)
+    )

@@ -23,6 +23,7 @@ COMMANDS: tuple[str, ...] = (
     "score",
     "generate",
     "cluster",
+    "relate",
     "meanings",
     "evaluate",
     "calibrate",

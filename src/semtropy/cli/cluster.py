@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["register"]
+__all__ = ["add_judging", "register"]
 
 
 def register(commands: Any) -> None:
@@ -19,6 +19,16 @@ def register(commands: Any) -> None:
         help="group the samples of a recording by meaning",
         description="Assign a meaning to every sample of a recording. An interrupted run can be resumed.",
     )
+    add_judging(parser)
+    add = parser.add_argument
+    add("--mode", default="strict", metavar="M", help="strict, relaxed or either (default: strict)")
+    add("--all", action="store_true", help="also regroup questions whose samples have meanings")
+    add("--window", type=int, default=64, metavar="N", help="questions judged together (default: 64)")
+    parser.set_defaults(run=run)
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """Add what commands share that judge the answers of one recording and write another."""
     add = parser.add_argument
     add("source", metavar="IN", help="a recording (.jsonl, .jsonl.gz, .parquet) or the folder of a run")
     add("out", metavar="OUT", help="the recording to write: .jsonl, .jsonl.gz or .parquet")
@@ -27,11 +37,7 @@ def register(commands: Any) -> None:
         metavar="J",
         help="builtin, exact, normalised, numeric, nli:NAME_OR_PATH or llm:MODEL (default: builtin)",
     )
-    add("--mode", default="strict", metavar="M", help="strict, relaxed or either (default: strict)")
     add("--cache", type=Path, metavar="FILE", help="an SQLite file that stores judgements for later runs")
-    add("--all", action="store_true", help="also regroup questions whose samples have meanings")
-    add("--window", type=int, default=64, metavar="N", help="questions judged together (default: 64)")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

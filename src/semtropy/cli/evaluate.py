@@ -26,7 +26,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add(
         "--estimators",
         metavar="A,B",
-        help="methods to compare (default: all for which a recording has the columns)",
+        help="methods to compare, and scores stored in the recordings (default: all it has the columns for)",
     )
     add("--budgets", default="1-10", metavar="N", help="numbers of samples: 1-10, or 2,5,10 (default: 1-10)")
     add("--seeds", type=int, default=5, metavar="N", help="number of repeated draws (default: 5)")
@@ -44,14 +44,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="shuffle the questions (with --seed) before the split, instead of ordering them by id",
     )
     add("--seed", type=int, default=0, metavar="N", help="seed for all draws (default: 0)")
-    add("--alphas", metavar="A,B", help="also run bayes-paper with these values of alpha, such as 0.25,1")
-    add("--against", metavar="E", help="the estimator to compare the others with (default: bayes)")
+    _add_comparisons(parser)
     add(
-        "--bootstrap",
+        "--pool",
         type=int,
-        default=1000,
         metavar="N",
-        help="bootstrap resamples for comparisons, 0 for none (default: 1000)",
+        help="draw from the first N samples of each question alone, such as those that were related",
     )
     add(
         "--processes",
@@ -62,6 +60,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add("--json", type=Path, metavar="OUT", help="write the results as JSON")
     add("--out", type=Path, metavar="DIR", help="write tables, figures and a report to this folder")
     parser.set_defaults(run=run)
+
+
+def _add_comparisons(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--alphas", metavar="A,B", help="also run bayes-paper with these values of alpha, such as 0.25,1")
+    add("--against", metavar="E", help="the estimator to compare the others with (default: bayes)")
+    add(
+        "--bootstrap",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="bootstrap resamples for comparisons, 0 for none (default: 1000)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,6 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
         alphas=_alphas(arguments.alphas),
         against=arguments.against,
         bootstrap=arguments.bootstrap,
+        pool=arguments.pool,
         processes=arguments.processes or available_cores(),
         progress=_show_progress if sys.stderr.isatty() else None,
     )

@@ -43,10 +43,11 @@ def _time_left(seconds: float) -> str:
 
 
 class GroupingProgress:
-    """A line now and then while questions are grouped: how many, how fast, how long still.
+    """A line now and then while questions are judged: how many, how fast, how long still.
 
-    total   counts the questions to be grouped; called once, when the first line is due
+    total   counts the questions; called once, when the first line is due
     stream  where the lines go
+    doing   what is done with them
 
     >>> import sys
     >>> times = iter([0.0, 1.0, 4.0])
@@ -57,8 +58,14 @@ class GroupingProgress:
     """
 
     def __init__(
-        self, total: Callable[[], int], stream: TextIO, *, clock: Callable[[], float] = time.monotonic
+        self,
+        total: Callable[[], int],
+        stream: TextIO,
+        *,
+        doing: str = "grouping by meaning",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._doing = doing
         self._count, self._stream, self._clock = total, stream, clock
         self._total: int | None = None
         self._started = clock()
@@ -77,7 +84,7 @@ class GroupingProgress:
         rate = (done - self._before) / max(now - self._started, 1e-9)
         left = _time_left((self._total - done) / rate)
         pace = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
-        line = f"grouping by meaning: {done:,}/{self._total:,} questions, {pace}, {left}"
+        line = f"{self._doing}: {done:,}/{self._total:,} questions, {pace}, {left}"
         print(line, file=self._stream, flush=True)
 
 

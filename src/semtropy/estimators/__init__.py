@@ -36,7 +36,24 @@ NAMES = tuple(name for name in _REGISTRY if name != "agreement")
 """The names that `load_estimator` knows."""
 _PRIORS = {"agreement": Prior, "bayes": Prior, "bayes-paper": PaperPrior}
 # Scores of the answer, not entropies: semtropy.scorers, a layer below this one, and the agreement of `bayes`.
-_SCORES = ("agreement", "length", "log-likelihood", "p-true")
+_SCORES = (
+    "agreement",
+    "alphabet",
+    "bayes-poisson",
+    "cocoa",
+    "coverage",
+    "degree",
+    "eigv",
+    "g-nll",
+    "kle",
+    "kuhn",
+    "length",
+    "log-likelihood",
+    "p-true",
+    "predictive-entropy",
+    "semantic-density",
+    "unseen",
+)
 
 
 def load_estimator(name: str, **options: Any) -> Estimator:
@@ -50,8 +67,8 @@ def load_estimator(name: str, **options: Any) -> Estimator:
     """
     if name in _SCORES:
         raise InputError(
-            f"{name} scores the answer and estimates no entropy: use `semtropy evaluate` or `semtropy score` "
-            f"for it, or one of the estimators {', '.join(NAMES)}"
+            f"{name} needs more than the evidence of samples, or estimates no entropy: use `semtropy evaluate` or "
+            f"`semtropy score` for it, or one of the estimators {', '.join(NAMES)}"
         )
     return load_method(name, **options)
 

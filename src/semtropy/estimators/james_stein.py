@@ -23,7 +23,7 @@ class JamesStein(CountsEstimator):
 
     lam = (1 - sum p^2) / ((N - 1) sum (1/K - p)^2), clipped to 0 .. 1, minimises the expected squared error of the
     frequencies; 1 after one sample. K must come from elsewhere: a study takes the median number of meanings of its
-    training questions. More meanings than K raise it.
+    training questions, rounded up. More meanings than K raise it.
 
     size  the number of meanings K; None for 10, with a note
 

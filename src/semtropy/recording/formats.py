@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RecordingError
+from .header import Header
 from .jsonlines import read_lines, write_lines
 from .limits import Limits
 from .parts import read_store
-from .schema import Header, Recording, Row
+from .schema import Recording, Row
 
 __all__ = ["Stream", "open_recording", "read_recording", "read_rows", "write_recording"]
 

@@ -15,8 +15,9 @@ from types import TracebackType
 from typing import IO, Any, NoReturn
 
 from ..errors import RecordingError
+from .header import Header
 from .limits import LIFT, Limits
-from .schema import Header, Row
+from .schema import Row
 from .validate import find_unwritable, shown
 
 __all__ = ["Writer", "cannot_write", "named_header", "parse_line", "read_lines", "write_lines"]

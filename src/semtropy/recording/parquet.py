@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MissingExtra, RecordingError
 from .columns import ANSWER, ROW, SAMPLE, Layout, pack, unpack
+from .header import Header
 from .jsonlines import cannot_write
 from .limits import LIFT, Limits
 from .parquet_footer import parquet_sizes
-from .schema import Header, Row
+from .schema import Row
 from .validate import find_unwritable, shown
 
 if TYPE_CHECKING:

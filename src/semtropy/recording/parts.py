@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
+from .header import Header
 from .jsonlines import named_header, parse_line
 from .limits import LIFT, Limits
-from .schema import Header, Row
+from .schema import Row
 
 if TYPE_CHECKING:
     import os

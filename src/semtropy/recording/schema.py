@@ -10,103 +10,21 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NoReturn
 
 from ..errors import InputError, RecordingError
 from ..nouns import Evidence, Partition, Sample, Token
 from .draws import Draws
-from .validate import VERSION, check_header, check_row
+from .header import Header, JsonObject
+from .relations import Relations
+from .validate import check_row
 
-__all__ = ["Answer", "Header", "Recording", "Row"]
+__all__ = ["Answer", "Recording", "Row"]
 
-_ROW_KEYS = frozenset({"id", "question", "context", "references", "answer", "samples", "p_true"})
-
-
-@dataclass(frozen=True, eq=False)
-class _Object(Mapping[str, Any]):
-    """A read-only JSON object with the interface of a mapping."""
-
-    fields: Mapping[str, Any]
-
-    def __getitem__(self, key: str) -> Any:
-        return self.fields[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields)
-
-    def __len__(self) -> int:
-        return len(self.fields)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.fields
-
-
-@dataclass(frozen=True, eq=False)
-class Header(_Object):
-    """The first line of a recording: what model answered which questions, and how.
-
-    fields  the JSON object
-
-    >>> header = Header.make(model="llama", dataset="svamp", temperature=1.0, eos_included=False)
-    >>> header.logprobs_usable
-    False
-    >>> header.why_logprobs_unusable
-    'the log-probabilities leave out the end token (eos_included)'
-    """
-
-    def __post_init__(self) -> None:
-        check_header(self.fields)
-
-    @classmethod
-    def make(cls, **fields: Any) -> Header:
-        """A header of this version with `fields` after the version, in the order given."""
-        return cls({"semtropy_recording": VERSION, **fields})
-
-    @property
-    def model(self) -> str | None:
-        """The model that answered."""
-        return self.fields.get("model")
-
-    @property
-    def dataset(self) -> str | None:
-        """The set of questions."""
-        return self.fields.get("dataset")
-
-    @property
-    def temperature(self) -> float | None:
-        """The temperature the samples were drawn at."""
-        return self.fields.get("temperature")
-
-    @property
-    def eos_included(self) -> bool | None:
-        """Whether sequence log-probabilities include that of the end token."""
-        return self.fields.get("eos_included")
-
-    @property
-    def logprobs_usable(self) -> bool:
-        """Whether the samples' log-probabilities are lower bounds on the probability of their meanings."""
-        return self.why_logprobs_unusable is None
-
-    @property
-    def why_logprobs_unusable(self) -> str | None:
-        """Why log-probabilities cannot be used as lower bounds, or None where they can.
-
-        They must include the end token and belong to the distribution sampled from: temperature 1 without top-k or
-        top-p, unless `logprobs_of_sampling` says that they were corrected to it. A missing key stands for the
-        schema's default (end token included, temperature 1); null means unknown.
-        """
-        if self.fields.get("eos_included", True) is not True:
-            return "the log-probabilities leave out the end token (eos_included)"
-        corrected = self.fields.get("logprobs_of_sampling")
-        if corrected is not None:
-            return None if corrected else "the log-probabilities are not of the sampling distribution"
-        if self.fields.get("temperature", 1.0) != 1.0:
-            return (
-                f"the log-probabilities are of temperature 1, the samples of {self.temperature or 'another'}"
-            )
-        if self.fields.get("top_k") or self.fields.get("top_p", 1.0) not in (None, 1.0):
-            return "the log-probabilities are of the whole distribution, the samples of a truncated one (top_k, top_p)"
-        return None
+_ROW_KEYS = frozenset(
+    {"id", "question", "context", "references", "answer", "samples", "p_true", "relations", "scores"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +58,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Row(_Object):
+class Row(JsonObject):
     """One question of a recording: its samples, their meanings, the judged answer.
 
     A mapping with the keys of the JSON object (`row["samples"]`), with typed attributes (`row.samples`). The header
@@ -255,6 +173,23 @@ class Row(_Object):
         return self.fields.get("p_true")
 
     @property
+    def relations(self) -> Relations | None:
+        """Which of its texts entails or contradicts which, as `semtropy relate` judged it; None where it did not."""
+        held = self.fields.get("relations")
+        return None if held is None else Relations.of_json(held)
+
+    @property
+    def scores(self) -> Mapping[str, float | tuple[float, ...]]:
+        """Scores by other tools, by name: a number, or one for each number of samples from 1 on.
+
+        >>> Row({"id": "1", "question": "?", "samples": [], "scores": {"probe": 0.3, "other": None}}).scores
+        {'probe': 0.3}
+        """
+        held = self.fields.get("scores") or {}
+        known = {name: score for name, score in held.items() if score is not None}
+        return {name: tuple(score) if isinstance(score, list) else score for name, score in known.items()}
+
+    @property
     def extra(self) -> dict[str, Any]:
         """The keys the schema does not name."""
         return {key: value for key, value in self.fields.items() if key not in _ROW_KEYS}
@@ -303,11 +238,38 @@ class Row(_Object):
 
     def draws(self) -> Draws:
         """The samples as arrays, for drawing many subsamples."""
+        return self._draws
+
+    @cached_property
+    def _draws(self) -> Draws:
         if not self.fields["samples"]:
             self.fail("is empty: a subsample needs at least one sample", "samples")
         if self.answer is None:
             return Draws.of(self.samples, self.partition)
         return Draws.of(self.samples, self.partition, self.judged_sample(), self.answer_meaning())
+
+    def first(self, count: int) -> Row:
+        """This row with its first `count` samples alone; what the others say of the answer is kept with it.
+
+        >>> row = Row({"id": "1", "question": "2 + 2?", "answer": {"text": "4"},
+        ...            "samples": [{"text": "5", "meaning": 0}, {"text": "4", "logprob": -0.5, "meaning": 1}]})
+        >>> row.first(1)["answer"]
+        {'text': '4', 'sampling_logprob': -0.5, 'meaning': 1}
+        """
+        held = self.fields.get("answer")
+        if count >= len(self.fields["samples"]):
+            return self
+        if held is None:
+            return self.replace(samples=self.fields["samples"][:count])
+        judged, texts = self.judged_sample(), [sample["text"] for sample in self.fields["samples"]]
+        known = dict(held)
+        if judged.sampling_logprob is not None and self.answer.sampling_logprob is None:  # type: ignore[union-attr]
+            known["sampling_logprob"] = judged.sampling_logprob
+            if judged.tokens is not None:
+                known["tokens"] = list(judged.tokens)
+        if known.get("meaning") is None and judged.text in texts:
+            known["meaning"] = self.meanings[texts.index(judged.text)]
+        return self.replace(answer=known, samples=self.fields["samples"][:count])
 
     def with_meanings(self, meanings: Sequence[int], answer_meaning: int | None = None) -> Row:
         """This row with `meanings` in place of any it had.

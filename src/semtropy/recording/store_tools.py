@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
 from .formats import open_recording, write_recording
+from .header import Header
 from .parts import is_store, parse_row, read_manifest, row_id, row_lines, store_parts
-from .schema import Header, Row
 from .store import RecordingStore
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
+
+    from .schema import Row
 
 __all__ = ["Summary", "export", "merge", "probability_mass", "summarise", "verify"]
 

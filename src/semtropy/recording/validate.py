@@ -65,6 +65,10 @@ def check_row(row: Mapping[str, Any]) -> None:
         _wrong(row, "samples", "a list of samples")
     for place, sample in enumerate(samples):
         _check_sample(sample, place)
+    if row.get("relations") is not None:
+        _check_relations(row["relations"])
+    if row.get("scores") is not None:
+        _check_scores(row["scores"])
     p_true = row.get("p_true")
     if p_true is not None and not (_is_number(p_true) and 0 <= p_true <= 1):
         _wrong(row, "p_true", "a probability between 0 and 1, or null")
@@ -113,6 +117,37 @@ def _check_sample(sample: Any, place: int) -> None:
     meaning = get("meaning")
     if meaning is not None and not _is_meaning(meaning):
         _wrong(sample, "meaning", "a whole number from 0, or null", f"samples[{place}].")
+
+
+def _check_relations(held: Any) -> None:
+    """The distinct texts, and square matrices of probabilities between them."""
+    if type(held) is not dict:
+        _fail("relations", f"expected an object with texts and entails, found {_name(held)}")
+    texts = held.get("texts")
+    if not (type(texts) is list and all(map(_is_text, texts)) and len(set(texts)) == len(texts)):
+        _wrong(held, "texts", "a list of different texts", "relations.")
+    for key in ("entails", "contradicts"):
+        matrix = held.get(key)
+        if matrix is None and key == "contradicts":
+            continue
+        if not (type(matrix) is list and len(matrix) == len(texts)):
+            _wrong(held, key, f"{len(texts)} lists, one per text", "relations.")
+        for place, line in enumerate(matrix):
+            if not (_are_numbers(line) and len(line) == len(texts)):
+                _fail(f"relations.{key}[{place}]", f"expected {len(texts)} numbers, found {_name(line)}")
+            if line and not (min(line) >= 0 and max(line) <= 1):
+                _fail(f"relations.{key}[{place}]", "expected probabilities between 0 and 1")
+
+
+def _check_scores(held: Any) -> None:
+    """Scores of other tools by name: a number, or one for each number of samples from 1 on."""
+    if type(held) is not dict:
+        _fail("scores", f"expected an object of scores by name, found {_name(held)}")
+    for name, score in held.items():
+        if not name.strip():
+            _fail("scores", "one of the names is empty")
+        if not (score is None or _is_number(score) or (_are_numbers(score) and score)):
+            _fail(f"scores.{name}", f"expected a number, a list of numbers or null, found {_name(score)}")
 
 
 def _check_logprob(holder: Mapping[str, Any], prefix: str, key: str = "logprob") -> None:

@@ -1,7 +1,10 @@
 """Scores of a judged answer, higher meaning more suspicious.
 
-A scorer looks at the answer itself, not at samples, so its score is the same at every budget. It is not an
-entropy: it orders answers, and has neither a variance nor a threshold in nats.
+A scorer of the answer alone has the same score at every budget. A scorer of samples reads them in another form than
+an estimator's evidence: with the relations between their texts, say. What a scorer reads is a frozen input type
+(`sees`), which knows how to read itself from a row of a recording (`of_row`) and which column it needs; one that holds
+samples also knows how to `pick` some of them. Most scores are no entropies (`unit`): they order answers, and have
+neither a variance nor a threshold in nats.
 """
 
 from __future__ import annotations
@@ -18,9 +21,21 @@ __all__ = ["NAMES", "load_scorer"]
 
 # One file for each scorer, and one line here.
 _REGISTRY = {
-    "length": ("length", "Length"),
     "log-likelihood": ("log_likelihood", "LogLikelihood"),
+    "g-nll": ("g_nll", "GNll"),
     "p-true": ("p_true", "PTrue"),
+    "unseen": ("unseen", "Unseen"),
+    "bayes-poisson": ("bayes_poisson", "BayesPoisson"),
+    "predictive-entropy": ("predictive_entropy", "PredictiveEntropy"),
+    "kuhn": ("kuhn", "Kuhn"),
+    "coverage": ("coverage", "Coverage"),
+    "alphabet": ("alphabet", "Alphabet"),
+    "eigv": ("eigv", "EigV"),
+    "degree": ("degree", "Degree"),
+    "kle": ("kle", "Kle"),
+    "semantic-density": ("semantic_density", "SemanticDensity"),
+    "cocoa": ("cocoa", "Cocoa"),
+    "length": ("length", "Length"),
 }
 NAMES = tuple(_REGISTRY)
 """The names that `load_scorer` knows."""

@@ -33,6 +33,7 @@ class Length:
 
     name = "length"
     sees = AnswerText
+    unit = None
 
     def __call__(self, judged: AnswerText) -> float:
         return float(len(judged.text))

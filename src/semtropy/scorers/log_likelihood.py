@@ -34,6 +34,7 @@ class LogLikelihood:
 
     name = "log-likelihood"
     sees = AnswerLikelihood
+    unit = None
 
     def __call__(self, judged: AnswerLikelihood) -> float:
         return -judged.logprob

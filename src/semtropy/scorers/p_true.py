@@ -33,6 +33,7 @@ class PTrue:
 
     name = "p-true"
     sees = AnswerTruth
+    unit = None
 
     def __call__(self, judged: AnswerTruth) -> float:
         return 1.0 - judged.probability

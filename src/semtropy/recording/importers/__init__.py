@@ -10,7 +10,8 @@ from typing import Any
 
 from ...errors import InputError, RecordingError
 from ..formats import write_recording
-from ..schema import Header, Row
+from ..header import Header
+from ..schema import Row
 from .common import Imported
 
 __all__ = ["FORMATS", "import_recording"]

@@ -1,5 +1,6 @@
 """Importer for lm-polygraph's `UEManager.save`: a torch file with the statistics listed in `save_stats`.
 
+Its estimations become the `scores` of a question: for all of them a higher value is more uncertain.
 The file does not state the temperature or any truncation (top-k, top-p), so its log-probabilities are not used as lower
 bounds until the header states them. They include the end token, except for samples cut off by the length limit.
 """
@@ -43,12 +44,16 @@ def read_lm_polygraph(path: Path) -> Imported:
     }
     if columns["input_texts"] is None:
         source.fail("is missing", "stats.input_texts")
-    scores = {
-        **_scores(source, held, "gen_metrics", len(texts)),
-        **_scores(source, held, "estimations", len(texts)),
-    }
+    metrics, estimations = (
+        _scores(source, held, group, len(texts)) for group in ("gen_metrics", "estimations")
+    )
     rows = [
-        _row(source, place, {"sample_texts": texts[place], **_pick(columns, place)}, _pick(scores, place))
+        {
+            **_row(
+                source, place, {"sample_texts": texts[place], **_pick(columns, place)}, _pick(metrics, place)
+            ),
+            **_estimated(source, place, _pick(estimations, place)),
+        }
         for place in range(len(texts))
     ]
     header = {"model": None, "dataset": None, "temperature": None, "eos_included": True}
@@ -96,9 +101,18 @@ def _row(source: Source, place: int, values: dict[str, Any], scores: dict[str, A
             answer["token_logprobs"] = known
         row["answer"] = {**answer, "correct": None if grade is None else grade > 0.5}
     row["samples"] = _samples(source, place, values)
-    if numbers.get("PTrue") is not None:  # minus the log-probability of "True"
-        row["p_true"] = math.exp(min(0.0, -float(numbers["PTrue"] or 0.0)))
     return {**row, "lm_polygraph": numbers} if numbers else row
+
+
+def _estimated(source: Source, place: int, estimations: dict[str, Any]) -> dict[str, Any]:
+    """The estimations of one question: P(True), and the others as scores."""
+    numbers = {name: source.number(value, f"{name}[{place}]") for name, value in estimations.items()}
+    p_true = numbers.pop("PTrue", None)
+    row: dict[str, Any] = {}
+    if p_true is not None:  # minus the log-probability of "True"
+        row["p_true"] = math.exp(min(0.0, -p_true))
+    scores = {f"lm-polygraph/{name}": number for name, number in numbers.items()}
+    return {**row, "scores": scores} if scores else row
 
 
 def _references(source: Source, value: Any, at: str) -> list[str]:

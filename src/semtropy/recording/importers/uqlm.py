@@ -1,5 +1,7 @@
 """Importer for uqlm's results: `UQResult.to_df()` as JSON or CSV, or `UQResult.to_dict()` as JSON (without prompts).
 
+Its scores are confidences from 0 to 1, the higher the better: a question's `scores` hold one minus each. Entropies, and
+columns that are no scores, are kept as they are.
 Chat APIs leave the end token out of their log-probabilities, so the header says that they cannot be used as lower
 bounds.
 """
@@ -57,7 +59,8 @@ def read_uqlm(path: Path) -> Imported:
         values = {name: column[place] for name, column in columns.items() if column is not None}
         row, failed = _row(source, place, values)
         dropped += failed
-        extra = {name: values[place] for name, values in others.items()}
+        extra, scores = _split_scores({name: values[place] for name, values in others.items()})
+        row |= {"scores": scores} if scores else {}
         rows.append({**row, "uqlm": _known(extra)} if extra else row)
     notes = [f"{dropped} failed responses were left out"] if dropped else []
     if columns["prompts"] is None:
@@ -65,6 +68,33 @@ def read_uqlm(path: Path) -> Imported:
             "the file has no prompts (uqlm's to_dict() leaves them out; to_df().to_json(...) keeps them)"
         )
     return Imported(_header(metadata), rows, notes)
+
+
+def _split_scores(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, float | None]]:
+    """The columns that are no scores, and the scores: higher is more suspicious, None where unknown."""
+    extra: dict[str, Any] = {}
+    scores: dict[str, float | None] = {}
+    for name, value in columns.items():
+        number = _number(value)
+        entropy = name.endswith(("entropy_value", "entropy_values"))
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            scores[f"uqlm/{name}"] = None
+        elif number is not None and (entropy or 0 <= number <= 1):
+            scores[f"uqlm/{name}"] = number if entropy else 1 - number
+        else:
+            extra[name] = value
+    return extra, scores
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or text that is one (as in a CSV file); else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _header(metadata: Any) -> dict[str, Any]:

@@ -9,27 +9,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError
-from ...estimators import NAMES as ESTIMATORS
 from ...estimators import PaperPrior, Prior, load_method, required_column
 from ...estimators.counts import median_size
 from ...estimators.histogram import plug_in
 from ...recording import Recording, Row, read_recording
 from ...scorers import NAMES as SCORERS
 from ...scorers import load_scorer
-from .questions import StudyQuestion, sorted_by_id
+from .questions import ESTIMATORS, StudyQuestion, is_of_answer, sorted_by_id
+from .split import Split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ...nouns import Estimator
-    from .split import Split
 
-__all__ = ["METHODS", "EstimatorSpec", "Fold", "PreparedRecording", "RecordingSource", "prepare"]
+__all__ = [
+    "METHODS",
+    "EstimatorSpec",
+    "Fold",
+    "PrepareOptions",
+    "PreparedRecording",
+    "RecordingSource",
+    "prepare",
+    "stored_names",
+]
 
 RecordingSource = str | os.PathLike[str] | Recording
 
-# In the order of the tables: estimators of the entropy, scorers of the answer, and the naive baseline last.
-METHODS = ("bayes", "agreement", *ESTIMATORS[1:], *sorted(SCORERS, key=lambda name: name == "length"))
+# In the order of the tables: estimators of the entropy, scorers, and the naive baseline last.
+METHODS = (*ESTIMATORS, *SCORERS)
 """The estimators and scorers that `evaluate` compares."""
 
 
@@ -47,11 +55,15 @@ class EstimatorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Test questions, the estimators fitted on the other questions, and the entropy threshold learned from them."""
+    """Test questions, the estimators fitted on the other questions, and the entropy threshold learned from them.
+
+    `scorers` are those of samples, which nothing is fitted for.
+    """
 
     test: tuple[StudyQuestion, ...]
     specs: Mapping[str, EstimatorSpec]
     threshold: float
+    scorers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +88,25 @@ class PreparedRecording:
         return [question for fold in self.folds for question in fold.test]
 
 
-def prepare(
-    source: RecordingSource,
-    methods: Sequence[str],
-    *,
-    split: Split,
-    piece: int = 0,
-    alphas: Sequence[float] = (),
-) -> PreparedRecording:
-    """Read and split one recording, and fit the priors of `methods` for one piece of the split (one fold, or all)."""
+@dataclass(frozen=True, slots=True)
+class PrepareOptions:
+    """What to prepare of each recording.
+
+    methods  the names to compare; None for all there are, and every score that is stored in the recording
+    split    which questions train and which are tested
+    alphas   further values of alpha for `bayes-paper`
+    pool     use only the first samples of each question, this many
+    """
+
+    methods: tuple[str, ...] | None = None
+    split: Split = field(default_factory=Split)
+    alphas: tuple[float, ...] = ()
+    pool: int | None = None
+
+
+def prepare(source: RecordingSource, options: PrepareOptions, *, piece: int = 0) -> PreparedRecording:
+    """Read and split one recording, and fit the priors for one piece of the split (one fold, or all)."""
+    split = options.split
     recording = source if isinstance(source, Recording) else read_recording(source)
     path = None if isinstance(source, Recording) else str(source)
     header = recording.header
@@ -92,15 +114,19 @@ def prepare(
     where = f"{model} on {dataset}"
     rows = split.order(sorted_by_id(recording, path=path))
     del recording
+    if options.pool is not None:
+        rows = [row.first(options.pool) for row in rows]
+    methods = options.methods or (*METHODS, *stored_names(rows))
     indices = split.indices(len(rows), where)
-    questions = [StudyQuestion.of(row) for row in rows]
+    questions = [StudyQuestion.of(row, methods) for row in rows]
     tested = [questions[at] for _, test in indices for at in test]
     kept, notes = _choose_methods(methods, tested, where, header.why_logprobs_unusable)
     training, test = indices[piece]
     fold = Fold(
         tuple(questions[at] for at in test if questions[at].wrong is not None),
-        _fit([rows[at] for at in training], kept, alphas),
+        _fit([rows[at] for at in training], kept, options.alphas),
         youden_threshold([questions[at] for at in training]),
+        tuple(name for name in kept if name in SCORERS and not is_of_answer(load_scorer(name))),
     )
     return PreparedRecording(
         model, dataset, None if split.folds else split.train, (fold,), tuple(kept), tuple(notes)
@@ -126,8 +152,9 @@ def _choose_methods(
         if not lacking:
             kept.append(name)
             continue
-        column = load_scorer(name).sees.column if name in SCORERS else required_column(name)
-        reason = f" that can be used: {why_unusable}" if why_unusable and name in ESTIMATORS else ""
+        column, reason = _needed(name)
+        if why_unusable and name in ESTIMATORS:
+            reason = f" that can be used: {why_unusable}"
         notes.append(
             f"{where}: {name} is dropped: {lacking} of {len(graded)} tested questions lack {column}{reason}"
         )
@@ -138,6 +165,24 @@ def _choose_methods(
             "(cut off by a length limit, say): rescaled gives them its least weight"
         )
     return kept, notes
+
+
+def stored_names(rows: Iterable[Row]) -> list[str]:
+    """The names of the scores that other tools stored, in order of appearance; one that a method has is refused."""
+    names = list(dict.fromkeys(name for row in rows for name in row.scores))
+    for name in names:
+        if name in METHODS:
+            raise InputError(f"scores.{name}: there is a method of that name: store the score under another")
+    return names
+
+
+def _needed(method: str) -> tuple[str | None, str]:
+    """The column that a method needs, and how to get it."""
+    if method in SCORERS:
+        sees = load_scorer(method).sees
+        remedy = getattr(sees, "remedy", None)
+        return sees.column, f" ({remedy})" if remedy else ""
+    return (required_column(method), "") if method in ESTIMATORS else (f"scores.{method}", "")
 
 
 def _fit(

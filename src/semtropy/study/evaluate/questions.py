@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from ...errors import RecordingError
-from ...estimators import required_column
+from ...estimators import NAMES, required_column
 from ...scorers import NAMES as SCORERS
 from ...scorers import load_scorer
+from ...scorers.base import SampleInput
+from ...scorers.unseen import SampleEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from ...recording import Row
     from ...recording.draws import Draws
+    from ...scorers.base import Scorer
 
-__all__ = ["StudyQuestion", "natural_key", "sorted_by_id"]
+__all__ = ["ESTIMATORS", "StudyQuestion", "is_of_answer", "natural_key", "sorted_by_id"]
+
+# What sees evidence alone: the estimators, and the agreement of `bayes`.
+ESTIMATORS = ("bayes", "agreement", *NAMES[1:])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,23 +37,31 @@ class StudyQuestion:
     id             the id of its row
     wrong          whether the judged answer is wrong; None where it has no grade
     draws          its samples as arrays
-    answer_scores  the score of the judged answer by each scorer; None where the row lacks the column
+    answer_scores  the score of the judged answer by each scorer of answers; None where the row lacks the column
+    inputs         its samples as scorers of samples see them, by input type; None where the row lacks the column
+    stored_scores  the scores that other tools stored in the row
     """
 
     id: str
     wrong: bool | None
     draws: Draws
     answer_scores: Mapping[str, float | None]
+    inputs: Mapping[str, SampleInput | None] = field(default_factory=dict)
+    stored_scores: Mapping[str, float | tuple[float, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, row: Row) -> StudyQuestion:
-        """From a row of a recording."""
+    def of(cls, row: Row, methods: Iterable[str] = SCORERS) -> StudyQuestion:
+        """From a row of a recording, with what the scorers among `methods` read."""
         answer = row.answer
+        scorers = [load_scorer(name) for name in methods if name in SCORERS]
+        read: list[Any] = [each.sees for each in scorers if issubclass(each.sees, SampleInput)]
         return cls(
             id=row.id,
             wrong=None if answer is None or answer.correct is None else not answer.correct,
             draws=row.draws(),
-            answer_scores={name: _answer_score(name, row) for name in SCORERS},
+            answer_scores={each.name: _answer_score(each, row) for each in scorers if is_of_answer(each)},
+            inputs={sees.__name__: sees.of_row(row) for sees in dict.fromkeys(read)},
+            stored_scores=row.scores,
         )
 
     @property
@@ -65,15 +78,26 @@ class StudyQuestion:
         return frozenset(column for column, there in present.items() if there)
 
     def lacks_column_of(self, method: str) -> bool:
-        """Whether the question lacks the column that an estimator or scorer needs."""
+        """Whether the question lacks the column that a method needs."""
         if method in self.answer_scores:
             return self.answer_scores[method] is None
+        if method in SCORERS:
+            sees = load_scorer(method).sees
+            if issubclass(sees, SampleInput):
+                return self.inputs.get(sees.__name__) is None
+            return sees.column not in self.columns
+        if method not in ESTIMATORS:
+            return method not in self.stored_scores
         column = required_column(method)
         return column is not None and column not in self.columns
 
 
-def _answer_score(name: str, row: Row) -> float | None:
-    scorer = load_scorer(name)
+def is_of_answer(scorer: Scorer[Any]) -> bool:
+    """Whether a scorer looks at the judged answer alone: not at samples, and not at their evidence."""
+    return not issubclass(scorer.sees, SampleInput | SampleEvidence)
+
+
+def _answer_score(scorer: Scorer[Any], row: Row) -> float | None:
     judged = scorer.sees.of_row(row)
     return None if judged is None else scorer(judged)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...nouns import Estimator, Evidence
+    from ...nouns import Beliefs, Estimator, Evidence
+    from ...scorers.base import SampleScorer
     from .metrics import Floats
     from .questions import StudyQuestion
 
-__all__ = ["ResamplingPlan", "Scores", "draw_order", "estimate_draws", "seed_words"]
+__all__ = [
+    "EvidenceScore",
+    "ResamplingPlan",
+    "Scores",
+    "draw_order",
+    "estimate_draws",
+    "score_draws",
+    "seed_words",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,7 @@ class Scores:
         """The row of a budget, None where the method has no score for it."""
         if self.first is None:
             return 0
-        return budget - self.first if budget >= self.first else None
+        return budget - self.first if 0 <= budget - self.first < len(self.mean) else None
 
     @classmethod
     def join(cls, parts: Sequence[Scores]) -> Scores:
@@ -95,7 +104,9 @@ def draw_order(question: StudyQuestion, plan: ResamplingPlan, draw: int) -> list
 
 
 def estimate_draws(
-    questions: Sequence[StudyQuestion], estimators: Mapping[str, Estimator], plan: ResamplingPlan
+    questions: Sequence[StudyQuestion],
+    estimators: Mapping[str, Estimator | EvidenceScore],
+    plan: ResamplingPlan,
 ) -> dict[str, Scores]:
     """Scores of every estimator at every budget, draw and question.
 
@@ -125,8 +136,50 @@ def estimate_draws(
     return scores
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceScore:
+    """A scorer of the samples' evidence, with the interface of an estimator."""
+
+    scorer: SampleScorer
+    uses_answer: bool = False
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        """The scores of many evidences."""
+        return self.scorer.batch([self.scorer.sees(evidence) for evidence in evidences])
+
+
+def score_draws(
+    questions: Sequence[StudyQuestion], scorers: Mapping[str, SampleScorer], plan: ResamplingPlan
+) -> dict[str, Scores]:
+    """Scores of every scorer of samples at every budget, draw and question, along the same orders."""
+    steps = [n for n in plan.scored_steps if n > 0]
+    orders = [[draw_order(each, plan, draw) for draw in range(plan.draws)] for each in questions]
+    found: dict[str, list[Beliefs]] = {name: [] for name in scorers}
+    for n in steps:
+        drawn: dict[str, list[Any]] = {}
+        for name, scorer in scorers.items():
+            key = scorer.sees.__name__
+            if key not in drawn:
+                drawn[key] = [
+                    each.inputs[key].pick(order[:n])  # type: ignore[union-attr]
+                    for each, own in zip(questions, orders, strict=True)
+                    for order in own
+                ]
+            found[name].append(scorer.batch(drawn[key]))
+    shape = (len(steps), len(questions), plan.draws)
+    return {name: _stacked(beliefs, shape, steps[0]) for name, beliefs in found.items()}
+
+
+def _stacked(beliefs: Sequence[Beliefs], shape: tuple[int, int, int], first: int) -> Scores:
+    mean = np.stack([each.mean for each in beliefs]).reshape(shape).transpose(0, 2, 1)
+    variances = [each.variance for each in beliefs if each.variance is not None]
+    if len(variances) < len(beliefs):
+        return Scores(mean, None, first)
+    return Scores(mean, np.stack(variances).reshape(shape).transpose(0, 2, 1), first)
+
+
 def _scores(
-    estimator: Estimator, distinct: Sequence[Evidence], which: NDArray[np.intp], first: int
+    estimator: Estimator | EvidenceScore, distinct: Sequence[Evidence], which: NDArray[np.intp], first: int
 ) -> Scores:
     used = np.unique(which)
     beliefs = estimator.batch([distinct[place] for place in used])

@@ -8,18 +8,23 @@ on it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...recording import Recording, open_recording
 from ...scorers import NAMES as SCORERS
+from ...scorers import load_scorer
+from ...scorers.unseen import SampleEvidence
 from .measure import MeasureOptions, measure
 from .parallel import parallel_map
-from .prepare import METHODS, Fold, PreparedRecording, prepare
-from .resample import ResamplingPlan, Scores, estimate_draws
+from .prepare import METHODS, Fold, PreparedRecording, PrepareOptions, prepare
+from .questions import is_of_answer
+from .resample import EvidenceScore, ResamplingPlan, Scores, estimate_draws, score_draws
 from .results import Results
 from .split import Split
 
@@ -46,6 +51,7 @@ def evaluate(
     alphas: Sequence[float] = (),
     against: str | None = None,
     bootstrap: int = 1000,
+    pool: int | None = None,
     processes: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Results:
@@ -53,16 +59,17 @@ def evaluate(
 
     Parameters:
         recordings: paths or `Recording` objects, with meanings and grades.
-        estimators: names from `METHODS`; all that a recording has the columns for by default.
+        estimators: names from `METHODS` or of stored scores; all that a recording has the columns for by default.
         budgets: numbers of samples per question.
         seeds: how many times samples are drawn, all from `seed`.
         train: how many questions, first in the natural order of ids, fit the priors; the rest are tested.
         folds: cross-validate over this many folds instead of `train`.
-        shuffle: order the questions at random (from `seed`) before the split.
+        shuffle: order the questions at random before the split.
         seed: of the draws, the shuffle and the bootstrap.
         alphas: also run `bayes-paper` with these values of alpha.
         against: the estimator all others are compared with; `bayes` by default.
         bootstrap: resamples of the paired bootstrap; 0 for no comparisons.
+        pool: draw from this many samples of each question alone, the first: those that were related, say.
         processes: worker processes; with more than one, call this under `if __name__ == "__main__"`.
         progress: called with the step, its pieces done and its pieces in total.
 
@@ -71,14 +78,17 @@ def evaluate(
     >>> [(cell.estimator, cell.budget, round(cell.auroc, 2)) for cell in results.cells if cell.budget == 5]
     [('histogram', 5, 0.67), ('length', 5, 0.26)]
     """
-    names, wanted = _check_names(estimators), _check_budgets(budgets)
-    _check_options(recordings, names, seeds, against)
-    plan = ResamplingPlan(budget=wanted[-1], draws=seeds, seed=seed, first=min(1, wanted[0]))
-    options = MeasureOptions(budgets=wanted, plan=plan, against=against, bootstrap=bootstrap)
-    split = Split(train, folds, seed if shuffle else None)
+    names, wanted = _check_names(estimators, recordings), _check_budgets(budgets)
+    _check_options(recordings, names, seeds, against, pool)
+    plan = ResamplingPlan(wanted[-1], seeds, seed, first=min(1, wanted[0]))
+    options = MeasureOptions(wanted, plan, against, bootstrap)
+    prepared = PrepareOptions(names, Split(train, folds, seed if shuffle else None), tuple(alphas), pool)
     with parallel_map(processes, progress) as run:
-        scored = _estimate(recordings, names, plan, split, tuple(alphas), run)
-        results = Results.join(run("measuring", partial(measure, options=options), scored))
+        scored = _estimate(recordings, prepared, plan, run)
+        return _nonempty(Results.join(run("measuring", partial(measure, options=options), scored)))
+
+
+def _nonempty(results: Results) -> Results:
     if not results.tested:
         raise InputError("nothing could be measured: " + "; ".join(results.notes))
     return results
@@ -90,25 +100,25 @@ def estimate_recordings(
     estimators: Sequence[str] | None = None,
     plan: ResamplingPlan | None = None,
     split: Split | None = None,
+    pool: int | None = None,
     processes: int = 1,
     progress: ProgressCallback | None = None,
 ) -> list[tuple[PreparedRecording, dict[str, Scores]]]:
     """The scores that `evaluate` measures, for other measures: for each recording its test questions and scores."""
-    names = _check_names(estimators)
+    options = PrepareOptions(_check_names(estimators, recordings), split or Split(), pool=pool)
     with parallel_map(processes, progress) as run:
-        return _estimate(recordings, names, plan or ResamplingPlan(), split or Split(), (), run)
+        return _estimate(recordings, options, plan or ResamplingPlan(), run)
 
 
 def _estimate(
     recordings: Sequence[RecordingSource],
-    methods: Sequence[str],
+    options: PrepareOptions,
     plan: ResamplingPlan,
-    split: Split,
-    alphas: tuple[float, ...],
     run: ParallelMap,
 ) -> list[tuple[PreparedRecording, dict[str, Scores]]]:
+    split = options.split
     pieces = [(source, piece) for source in recordings for piece in range(split.pieces)]
-    fitted = run("fitting", partial(_prepare_piece, methods=methods, split=split, alphas=alphas), pieces)
+    fitted = run("fitting", partial(_prepare_piece, options=options), pieces)
     prepared = [PreparedRecording.join(list(islice(fitted, split.pieces))) for _ in recordings]
     _refuse_duplicates(prepared)
     blocks = [block for each in prepared for fold in each.folds for block in _blocks(fold)]
@@ -120,47 +130,81 @@ def _estimate(
     return scored
 
 
-def _prepare_piece(
-    piece: tuple[RecordingSource, int], methods: Sequence[str], split: Split, alphas: tuple[float, ...]
-) -> PreparedRecording:
-    return prepare(piece[0], methods, split=split, piece=piece[1], alphas=alphas)
+def _prepare_piece(piece: tuple[RecordingSource, int], options: PrepareOptions) -> PreparedRecording:
+    return prepare(piece[0], options, piece=piece[1])
 
 
 def _blocks(fold: Fold) -> list[Fold]:
     """The fold's test questions in blocks, one piece of work each."""
     return [
-        Fold(fold.test[start : start + BLOCK_QUESTIONS], fold.specs, fold.threshold)
+        replace(fold, test=fold.test[start : start + BLOCK_QUESTIONS])
         for start in range(0, len(fold.test), BLOCK_QUESTIONS)
     ]
 
 
 def _estimate_block(block: Fold, plan: ResamplingPlan) -> dict[str, Scores]:
-    return estimate_draws(block.test, {name: spec.load() for name, spec in block.specs.items()}, plan)
+    estimators: dict[str, Any] = {name: spec.load() for name, spec in block.specs.items()}
+    scorers: dict[str, Any] = {name: load_scorer(name) for name in block.scorers}
+    for name, scorer in list(scorers.items()):
+        if issubclass(scorer.sees, SampleEvidence):
+            estimators[name] = EvidenceScore(scorers.pop(name))
+    found = estimate_draws(block.test, estimators, plan)
+    return found | score_draws(block.test, scorers, plan) if scorers else found
 
 
 def _join_scores(prepared: PreparedRecording, parts: Sequence[dict[str, Scores]]) -> dict[str, Scores]:
     scores = {name: Scores.join([part[name] for part in parts]) for name in parts[0]}
     for name in prepared.methods:
-        if name in SCORERS:
+        if name in SCORERS and is_of_answer(load_scorer(name)):
             answers = np.array([question.answer_scores[name] for question in prepared.test], dtype=float)
             scores[name] = Scores(answers[None, None, :], None, None)
+        elif name not in METHODS:
+            scores[name] = _stored([question.stored_scores[name] for question in prepared.test])
     return scores
 
 
-def _check_names(estimators: Sequence[str] | None) -> list[str]:
+def _stored(held: Sequence[float | tuple[float, ...]]) -> Scores:
+    """Scores by another tool: one for all budgets, or one for each from 1 on, as far as every question has them."""
+    lists = [value for value in held if isinstance(value, tuple)]
+    if not lists:
+        return Scores(np.array(held, dtype=float)[None, None, :], None, None)
+    shortest = min(len(value) for value in lists)
+    columns = [value[:shortest] if isinstance(value, tuple) else (value,) * shortest for value in held]
+    return Scores(np.array(columns, dtype=float).T[:, None, :], None, 1)
+
+
+def _check_names(
+    estimators: Sequence[str] | None, recordings: Sequence[RecordingSource]
+) -> tuple[str, ...] | None:
+    """The methods asked for; a name that is no method must be a score stored with some recording's first question."""
     if estimators is None:
-        return list(METHODS)
-    for name in estimators:
-        if name not in METHODS:
-            raise InputError(f"no estimator is called {name!r}: choose from {', '.join(METHODS)}")
-    return list(dict.fromkeys(estimators))
+        return None
+    others = [name for name in estimators if name not in METHODS]
+    stored = {name for source in recordings for name in _first_scores(source)} if others else set()
+    for name in others:
+        if name not in stored:
+            kept = f"; the recordings store {', '.join(sorted(stored))}" if stored else ""
+            raise InputError(f"no estimator is called {name!r}: choose from {', '.join(METHODS)}{kept}")
+    return tuple(dict.fromkeys(estimators))
+
+
+def _first_scores(source: RecordingSource) -> list[str]:
+    rows = source.rows if isinstance(source, Recording) else open_recording(source).rows
+    return [name for row in islice(rows, 1) for name in row.scores]
 
 
 def _check_options(
-    recordings: Sequence[RecordingSource], names: Sequence[str], seeds: int, against: str | None
+    recordings: Sequence[RecordingSource],
+    names: Sequence[str] | None,
+    seeds: int,
+    against: str | None,
+    pool: int | None,
 ) -> None:
-    if against is not None and against not in names:
-        raise InputError(f"--against is {against!r}: choose one of those compared, {', '.join(names)}")
+    compared = METHODS if names is None else names
+    if against is not None and against not in compared:
+        raise InputError(f"--against is {against!r}: choose one of those compared, {', '.join(compared)}")
+    if pool is not None and pool < 1:
+        raise InputError(f"--pool is {pool}: the number of samples of a question to draw from, at least 1")
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}: samples are drawn at least once")
     if not recordings:
