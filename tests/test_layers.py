@@ -38,6 +38,7 @@ LAYERS = (
     "conclusion",
     "recording",
     "models",
+    "testing",
     "meaning",
     "structured",
     "options",

@@ -38,6 +38,7 @@ PUBLIC = (
     "semtropy.entropy",
     "semtropy.meaning",
     "semtropy.models",
+    "semtropy.testing",
     "semtropy.recording",
     "semtropy.study",
     "semtropy.study.generate",

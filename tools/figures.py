@@ -86,7 +86,19 @@ def gateway_settings() -> str:
     return settings_table()
 
 
+def _of_providers(name: str) -> Callable[[], str]:
+    def make() -> str:
+        from . import providers
+
+        made: str = getattr(providers, name)()
+        return made
+
+    return make
+
+
 FIGURES = {
+    "provider-commands": Figure(_of_providers("provider_commands"), quick=True),
+    "provider-table": Figure(_of_providers("provider_table"), quick=True),
     "gateway-settings": Figure(gateway_settings, quick=True),
     "study-example": Figure(study_example),
     "paper-table": Figure(paper_table, quick=True, needs=SHARED),

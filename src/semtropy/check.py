@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 import time
+from collections import deque
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -240,6 +241,7 @@ def _default_rule(estimator: Estimator, budget: Budget, threshold: float) -> Rul
 
 
 _SHARED: WeakValueDictionary[tuple[object, ...], Model] = WeakValueDictionary()
+_ENDPOINTS: deque[Model] = deque(maxlen=8)  # kept, so that what they refuse is found out once
 _LOADING = threading.Lock()
 
 
@@ -253,6 +255,8 @@ def _model(model: str | Model | Callable[..., Any], max_tokens: int | None) -> M
         loaded = _SHARED.get(key)
         if loaded is None:
             loaded = _SHARED[key] = as_model(model, **options)
+            if hasattr(loaded, "refused"):
+                _ENDPOINTS.append(loaded)
         return loaded
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .inquiry import Calibrated, Terms
+    from .nouns import Sample
     from .step import FieldStep, Step
     from .stopping import Budget
 
@@ -26,7 +27,7 @@ def conclude(step: Step, terms: Terms, warnings: Sequence[str] = ()) -> Verdict:
 
     `warnings` are those of the judge that grouped the answers.
     """
-    warnings = list(warnings)
+    warnings = [*warnings, *_answer_temperature(step.answer, terms)]
     if step.spent.tokens is None:
         warnings += _uncounted(terms.budget)
     return make_verdict(
@@ -36,6 +37,18 @@ def conclude(step: Step, terms: Terms, warnings: Sequence[str] = ()) -> Verdict:
         calibration=terms.calibration,
         warnings=warnings,
     )
+
+
+def _answer_temperature(answer: Sample, terms: Terms) -> Iterator[str]:
+    """Says where the answer was drawn at another temperature than asked for."""
+    drawn = answer.temperature
+    if drawn is not None and drawn not in (terms.answer_temperature, terms.temperature):
+        yield f"The answer was drawn at temperature {drawn:g}, not {terms.answer_temperature:g}."
+    elif drawn is not None and drawn != terms.answer_temperature:
+        yield (
+            f"The model takes no temperature but {drawn:g}: the answer was drawn at it, not at "
+            f"{terms.answer_temperature:g}, and another one might have been given."
+        )
 
 
 def _uncounted(budget: Budget) -> Iterator[str]:

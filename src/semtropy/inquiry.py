@@ -213,7 +213,8 @@ class _Inquiry:
 
     def _weighed(self, answer: Sample) -> Sample:
         """The answer drawn; at the temperature of the samples its log-probability is one of theirs."""
-        if self.terms.answer_temperature != self.terms.temperature or answer.sampling_logprob is not None:
+        drawn_at = self.terms.answer_temperature if answer.temperature is None else answer.temperature
+        if drawn_at != self.terms.temperature or answer.sampling_logprob is not None:
             return answer
         return replace(answer, sampling_logprob=answer.logprob)
 

@@ -34,6 +34,7 @@ class Sample:
                       temperature of the samples
     token_entropies   for a judged answer: the entropies of the next-token distributions along it, in nats
     token_count       how many tokens were generated for it and paid for, thinking included; None where unknown
+    temperature       the temperature it was drawn at, None where unknown
 
     >>> Sample("Paris", logprob=-0.2).complete
     True
@@ -51,6 +52,7 @@ class Sample:
     sampling_logprob: float | None = None
     token_entropies: tuple[float, ...] | None = None
     token_count: int | None = None
+    temperature: float | None = None
 
     def __post_init__(self) -> None:
         _check_logprob("logprob", self.logprob)

@@ -235,7 +235,8 @@ class Endpoint:
         """The endpoint's message with the key masked, and the parameter and code it names."""
         message, param, code = reply.text[:300].strip() or reply.reason_phrase, None, None
         try:
-            error = reply.json()["error"]
+            data = reply.json()
+            error = (data[0] if isinstance(data, list) else data)["error"]  # Google sends a list
             if isinstance(error, dict):
                 message, param, code = (
                     str(error.get("message", message)),
@@ -244,7 +245,7 @@ class Endpoint:
                 )
             else:
                 message = str(error)
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             pass
         return self._masked(message), param, code
 

@@ -1,14 +1,13 @@
 """`openai:MODEL` and `completions:MODEL`: endpoints that speak OpenAI's protocol.
 
 Endpoints differ in what they support. Requests ask for log-probabilities, several answers at once, a seed and an
-untruncated distribution; an option that an endpoint refuses is left out of later requests.
+untruncated distribution; a parameter that an endpoint refuses is left out of later requests.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -16,15 +15,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ..conversation import as_messages
-from ..errors import BadReply, InputError, ModelError, PromptTooLong
+from ..errors import BadReply, InputError, ModelError
 from . import portal
 from .brief import brief_prompt
 from .endpoint import Endpoint, Refused
+from .parameters import THINKING_TOKENS, Wanted, newly_refused
 from .replies import chat_sample, completion_sample, with_usage
 from .temperature_probe import TemperatureProbe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.random import Generator
 
@@ -34,24 +34,18 @@ if TYPE_CHECKING:
 __all__ = ["Chat", "Completions", "chat", "completions"]
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+MOST_CHOICES = 64  # answers per request; OpenAI allows 128
 BRIEF = "Answer the question as briefly as possible: a name, a number or a few words, and nothing else."
-
-# Options that can be left out of a request -> a pattern of the messages by which endpoints refuse them.
-_OPTIONAL = {
-    "logprobs": r"logprob",
-    "exact": r"top_k|min_p|unrecognized|unknown (field|param|arg)|extra (input|field)|unexpected|not permitted",
-    "n": r"\bn\b|n_cmpl|slots|best_of|number of (choices|completions)",
-    "seed": r"\bseed\b",
-}
 
 
 class _OpenAIModel(ABC):
-    """Shared by both kinds of endpoint: builds requests, splits `n`, leaves out refused options."""
+    """Shared by both kinds of endpoint: builds requests, splits `n`, leaves out refused parameters."""
 
     path: str
+    default_tokens: int
 
-    def __init__(self, model: str, endpoint: Endpoint, *, max_tokens: int) -> None:
-        if max_tokens < 1:
+    def __init__(self, model: str, endpoint: Endpoint, *, max_tokens: int | None) -> None:
+        if max_tokens is not None and max_tokens < 1:
             raise InputError(f"max_tokens is {max_tokens}: at least 1")
         self.model, self.endpoint, self.max_tokens = model, endpoint, max_tokens
         self.refused: frozenset[str] = frozenset()
@@ -68,55 +62,73 @@ class _OpenAIModel(ABC):
         """Draw `n` answers to the request with `fields` (messages or prompt); missing ones are requested one by one."""
         if n < 1:
             return []
-        rng = np.random.default_rng(rng)
-        first = n if "n" not in self.refused else 1
-        samples = await self._request(fields, first, temperature, rng, read)
-        if not samples or len(samples) >= n:
-            return samples[:n]
-        seeds = rng.spawn(n - len(samples))
-        others = (self._request(fields, 1, temperature, seed, read) for seed in seeds)
-        return samples + [sample for some in await asyncio.gather(*others) for sample in some]
+        seeds = np.random.default_rng(rng).spawn(n)
+        samples: list[Sample] = []
+        if "n" not in self.refused:
+            parts = [(min(MOST_CHOICES, n - at), seeds[at]) for at in range(0, n, MOST_CHOICES)]
+            samples = await self._requests(fields, parts, temperature, read)
+            if not samples or len(samples) >= n:
+                return samples[:n]
+            if len(samples) == len(parts):  # it ignores `n`: from now on all go out at once
+                self.refused |= {"n"}
+        singles = [(1, seed) for seed in seeds[len(samples) :]]
+        return samples + await self._requests(fields, singles, temperature, read)
+
+    async def _requests(
+        self,
+        fields: dict[str, Any],
+        parts: Sequence[tuple[int, Generator]],
+        temperature: float,
+        read: Callable[..., Sample],
+    ) -> list[Sample]:
+        """The answers to several requests at once, in their order."""
+        requests = (self._request(fields, size, temperature, seed, read) for size, seed in parts)
+        return [sample for some in await asyncio.gather(*requests) for sample in some]
 
     async def _request(
         self, fields: dict[str, Any], n: int, temperature: float, rng: Generator, read: Callable[..., Sample]
     ) -> list[Sample]:
         seed = int(rng.integers(1 << 31))
+        wanted = Wanted(n, temperature, seed, self.max_tokens, self.default_tokens, self.logprobs())
         while True:
-            asked = self.refused
+            refused = self.refused
+            sent = wanted.fields(refused)
             try:
-                reply = await self.endpoint.post(self.path, self._body(fields, n, temperature, seed))
-                break
+                reply = await self.endpoint.post(self.path, {"model": self.model, **fields, **sent})
             except Refused as error:
-                if self.refused == asked:  # else a concurrent request found out the same
-                    self.refused |= {self._refused_option(error, n)}
-                n = 1 if "n" in self.refused else n
+                if self.refused == refused:  # else a concurrent request found out the same
+                    found = newly_refused(error, sent, self.model)
+                    if not found:
+                        raise ModelError(f"{self.endpoint.label}: {error}") from error
+                    self.refused |= found
+                continue
+            samples = self._read(reply, read)
+            thought = self.max_tokens is None and any(not (each.text or each.complete) for each in samples)
+            if thought and wanted.limit(self.refused) < THINKING_TOKENS:
+                self.refused |= {"thinking"}
+                continue
+            return self._weighed(fields, samples, wanted.drawn_at(refused), known="temperature" in sent)
+
+    def _read(self, reply: dict[str, Any], read: Callable[..., Sample]) -> list[Sample]:
         choices = reply.get("choices")
         if not isinstance(choices, list):
             raise BadReply(f"{self.endpoint.label}: the reply has no choices")
-        samples = with_usage(
-            [read(choice, logprobs_of_sampling=True) for choice in choices], reply.get("usage")
-        )
+        return with_usage([read(choice, logprobs_of_sampling=True) for choice in choices], reply.get("usage"))
+
+    def _weighed(
+        self, fields: dict[str, Any], samples: list[Sample], temperature: float, *, known: bool
+    ) -> list[Sample]:
+        """The samples with the log-probabilities that are those of the sampling distribution, temperature 1."""
+        samples = [replace(sample, temperature=temperature) for sample in samples]
         self.probe.observe(fields, temperature, samples)
-        if temperature == 1.0:
+        if temperature == 1.0 and known:
             return samples
         # At other temperatures endpoints differ in which distribution's log-probabilities they report.
-        known = self.probe.before_temperature
+        before = known and self.probe.before_temperature
         return [
-            replace(sample, logprob=None, sampling_logprob=sample.logprob if known else None)
+            replace(sample, logprob=None, sampling_logprob=sample.logprob if before else None)
             for sample in samples
         ]
-
-    def _body(self, fields: dict[str, Any], n: int, temperature: float, seed: int) -> dict[str, Any]:
-        body = {"model": self.model, **fields, "temperature": temperature, "top_p": 1.0, "n": n, "seed": seed}
-        body["max_completion_tokens" if "max_tokens" in self.refused else "max_tokens"] = self.max_tokens
-        if "logprobs" not in self.refused:
-            body |= self.logprobs()
-        if "exact" not in self.refused:
-            body |= {"top_k": -1, "min_p": 0.0}
-        for name in ("n", "seed"):
-            if name in self.refused:
-                del body[name]
-        return body
 
     @abstractmethod
     def logprobs(self) -> dict[str, Any]:
@@ -137,21 +149,6 @@ class _OpenAIModel(ABC):
         """Close the connections that synchronous calls opened."""
         portal.run(self.endpoint.aclose())
 
-    def _refused_option(self, error: Refused, n: int) -> str:
-        """The option that the endpoint refused; raises if the refusal has another reason."""
-        said = f"{error.param or ''} {error.message}"
-        if re.search(r"context|too long|maximum.*tokens", said) and re.search(
-            r"exceed|maximum|too long", said
-        ):
-            raise PromptTooLong(f"the prompt is too long for {self.model}: {error.message}") from error
-        if "max_completion_tokens" in said and "max_tokens" not in self.refused:
-            return "max_tokens"
-        for part, words in _OPTIONAL.items():
-            applies = part not in self.refused and (part != "n" or n > 1)
-            if applies and re.search(words, said, re.IGNORECASE):
-                return part
-        raise ModelError(f"{self.endpoint.label}: {error}") from error
-
 
 class Chat(_OpenAIModel):
     """A chat endpoint.
@@ -161,9 +158,10 @@ class Chat(_OpenAIModel):
     """
 
     path = "/chat/completions"
+    default_tokens = 64
 
     def __init__(
-        self, model: str, endpoint: Endpoint, *, system: str | None = BRIEF, max_tokens: int = 64
+        self, model: str, endpoint: Endpoint, *, system: str | None = BRIEF, max_tokens: int | None = None
     ) -> None:
         super().__init__(model, endpoint, max_tokens=max_tokens)
         self.name, self.system = f"openai:{model}", system
@@ -189,8 +187,9 @@ class Completions(_OpenAIModel):
     """A plain completions endpoint, prompted with brief examples before the question."""
 
     path = "/completions"
+    default_tokens = 32
 
-    def __init__(self, model: str, endpoint: Endpoint, *, max_tokens: int = 32) -> None:
+    def __init__(self, model: str, endpoint: Endpoint, *, max_tokens: int | None = None) -> None:
         super().__init__(model, endpoint, max_tokens=max_tokens)
         self.name = f"completions:{model}"
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
 from ..errors import BadReply
 from ..nouns import Sample
 
-__all__ = ["chat_sample", "completion_sample", "content_text", "well_formed", "with_usage"]
+__all__ = [
+    "chat_sample",
+    "completion_sample",
+    "content_text",
+    "well_formed",
+    "with_usage",
+    "without_thinking",
+]
 
 Entry = tuple[bytes, float]
 """A token's bytes and its log-probability."""
 
 ROUNDING = 1e-6  # what rounding may add to a log-probability of 0
+_WHOLE = ("stop", None, "eos", "eos_token", "end_turn", "stop_sequence")  # reasons to finish a whole answer
+_THOUGHT = re.compile(r"</think(?:ing)?>")
+_THINKS = re.compile(r"\s*<think(?:ing)?>")
 PLACEHOLDER = -9998.0  # at or below: sent for tokens whose log-probability the endpoint does not know
 
 
@@ -30,8 +41,27 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise BadReply(f"a choice does not follow the chat completions format: {error!r}") from error
     finish = choice.get("finish_reason")
+    answer = without_thinking(text)
+    if answer != text:
+        return _thought(answer, entries, complete=finish in _WHOLE)
     usable = logprobs_of_sampling and _end_has_logprob(text, entries)
     return _sample(text, entries, finish, usable=usable)
+
+
+def without_thinking(text: str) -> str:
+    """The text after what a model thought aloud before it; all of it is thinking where the thinking does not end.
+
+    Templates that begin the thinking themselves leave out the first tag.
+
+    >>> without_thinking("<think>France? Easy.</think>\\n\\nParis"), without_thinking("Easy.</think>Paris")
+    ('\\n\\nParis', 'Paris')
+    >>> without_thinking("<think>The capital of"), without_thinking("Paris")
+    ('', 'Paris')
+    """
+    if "think" not in text:
+        return text
+    *thought, answer = _THOUGHT.split(text)
+    return "" if not thought and _THINKS.match(text) else answer
 
 
 def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
@@ -42,6 +72,10 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise BadReply(f"a choice does not follow the completions format: {error!r}") from error
     finish = choice.get("finish_reason")
+    answer = without_thinking(text)
+    if answer != text:
+        first, ended, _ = answer.strip().partition("\n")
+        return _thought(first, entries, complete=bool(ended) or finish in _WHOLE)
     if "\n" not in text:
         usable = logprobs_of_sampling and _end_has_logprob(text, entries)
         return _sample(text, entries, finish, usable=usable)
@@ -156,9 +190,14 @@ def _end_has_logprob(text: str, entries: list[Entry] | None) -> bool:
     return not entries[-1][0] or bool(last)
 
 
+def _thought(answer: str, entries: list[Entry] | None, *, complete: bool) -> Sample:
+    """An answer after thinking: the log-probabilities are those of both together, so its own is unknown."""
+    return Sample(answer.strip(), complete=complete, token_count=len(entries) if entries else None)
+
+
 def _sample(text: str, entries: list[Entry] | None, finish: Any, *, usable: bool) -> Sample:
     values = tuple(min(0.0, value) for _, value in entries) if entries else None
-    whole = finish in ("stop", None, "eos", "end_turn")
+    whole = finish in _WHOLE
     pieces = tuple(piece.decode("utf-8", "backslashreplace") for piece, _ in entries) if entries else None
     return Sample(
         text.strip(),

@@ -64,8 +64,8 @@ class RecordingStore:
             if any(map(Part.parse, self.folder.iterdir())):
                 raise StoreError(f"{self.folder} holds parts but no {MANIFEST}: choose another folder")
             manifest = {"semtropy_store": FORMAT, "identity": identity, "header": header}
-            text = json.dumps(manifest, ensure_ascii=False, indent=1)
-            _write(self.folder / MANIFEST, (text + "\n").encode())
+            _write(self.folder / MANIFEST, _manifest_text(manifest))
+        self.header: dict[str, Any] = read_manifest(self.folder)["header"]
         live = store_parts(self.folder)
         for path in self.folder.iterdir():
             superseded = Part.parse(path)
@@ -98,6 +98,13 @@ class RecordingStore:
         self._done.update(fresh)
         if len(self._loose) >= PACK_AFTER:
             self.pack()
+
+    def amend_header(self, **fields: Any) -> None:
+        """Set fields of the header that only the first answers tell, completely or not at all."""
+        self.header |= fields
+        with _explained(self.folder):
+            manifest = {**read_manifest(self.folder), "header": self.header}
+            _write(self.folder / MANIFEST, _manifest_text(manifest))
 
     def pack(self) -> None:
         """Merge the loose parts into one compressed file; concurrent readers see each row exactly once."""
@@ -154,6 +161,10 @@ def encode_row(row: Mapping[str, Any]) -> bytes:
         return text.encode() + b"\n"
     except UnicodeEncodeError:  # a lone surrogate in an answer can only be written escaped
         return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _manifest_text(manifest: Mapping[str, Any]) -> bytes:
+    return (json.dumps(manifest, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -126,23 +126,22 @@ class UpstreamBackend:
     def sampler(self, request: CompletionRequest) -> Model:
         """A model that draws further answers to the request, with the client's key."""
         kind = Chat if request.kind == "chat" else Completions
-        tokens = request.max_tokens or self.settings.sample_tokens
-        return ConversationModel(
-            self._asker(kind, request.model, request.caller, tokens), request.answer_fields, self._refused
-        )
+        asker = self._asker(kind, request.model, request.caller, request.max_tokens)
+        return ConversationModel(asker, request.answer_fields, self._refused)
 
     def model(self, name: str | None, caller: Caller) -> Model:
         """The model that /v1/check asks."""
         name = name or self.settings.upstream_model
         if name is None:
             raise Problem(400, "model is missing: name one of the upstream's models")
-        return self._asker(Chat, name, caller, self.settings.sample_tokens)
+        return self._asker(Chat, name, caller)
 
     def _asker(
-        self, kind: type[Chat | Completions], model: str, caller: Caller, tokens: int
+        self, kind: type[Chat | Completions], model: str, caller: Caller, tokens: int | None = None
     ) -> Chat | Completions:
         endpoint = self._endpoint.with_key(self.settings.upstream_key or caller.key, caller.headers)
         asker = kind(model, endpoint, max_tokens=tokens)
+        asker.default_tokens = self.settings.sample_tokens
         asker.refused = self._refused.get(model, kind.path)
         return asker
 
@@ -187,7 +186,7 @@ class ConversationModel:
     def plain(self) -> Chat | Completions:
         """The same model with the same key, for other questions: a judge asks it."""
         asker = self._asker
-        plain = type(asker)(asker.model, asker.endpoint, max_tokens=max(asker.max_tokens, _JUDGE_TOKENS))
+        plain = type(asker)(asker.model, asker.endpoint, max_tokens=max(asker.max_tokens or 0, _JUDGE_TOKENS))
         plain.refused = asker.refused
         return plain
 

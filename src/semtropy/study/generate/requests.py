@@ -121,7 +121,7 @@ def question_steps(question: Question, index: int, plan: GenerationPlan) -> Ques
         "answer": {
             **as_fields(answer),
             **(_as_evidence(answer) if plan.temperature == 1.0 else {}),
-            "temperature": plan.answer_temperature,
+            "temperature": plan.answer_temperature if answer.temperature is None else answer.temperature,
             "correct": correct,
         },
         "samples": [as_fields(sample) for sample in samples],
@@ -174,6 +174,8 @@ def as_fields(sample: Sample) -> dict[str, Any]:
         fields["tokens"] = list(sample.tokens)
     if sample.token_logprobs is not None:
         fields["token_logprobs"] = [round(value, 6) for value in sample.token_logprobs]
+    if sample.token_count is not None and sample.token_count != len(sample.tokens or ()):
+        fields["token_count"] = sample.token_count
     if not sample.complete:
         fields["complete"] = False
     return fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,7 @@ def generate(
     *,
     model: str,
     settings: Mapping[str, Any] | None = None,
-    eos_included: bool | None = True,
+    eos_included: bool | None = None,
     watch: ProgressWatch | None = None,
 ) -> GenerationReport:
     """Answer every question of `dataset` that is not stored in `folder` yet.
@@ -129,7 +129,7 @@ def generate(
     folder        the recording; a folder of another run is refused
     model         the name of the model, for the header
     settings      options of the model, part of the identity of the run
-    eos_included  whether log-probabilities include the end token; None where unknown
+    eos_included  whether log-probabilities include the end token; None finds it out from the first answers
     watch         called with the progress after each question
 
     Failed questions are named in the report and left for the next run. After 20 failures in a row the run ends with a
@@ -186,11 +186,15 @@ class _GenerationRun:
         return GenerationReport(self.progress(), dict(self._failures))
 
     def _keep(self, outcome: Finished) -> None:
+        if self._store.header.get("eos_included") is None:
+            found = end_counted(outcome.row["samples"])
+            if found is not None:
+                self._store.amend_header(eos_included=found)
         self._store.commit([outcome.row])
         self._finished += 1
         samples = [outcome.row["answer"], *outcome.row["samples"]]
         self._samples += len(samples)
-        self._tokens += sum(len(sample.get("tokens", ())) for sample in samples)
+        self._tokens += sum(sample.get("token_count", len(sample.get("tokens", ()))) for sample in samples)
 
     def progress(self) -> Progress:
         return Progress(
@@ -209,6 +213,20 @@ class _GenerationRun:
             f"{self._resumed + self._finished} of {self._total} questions are stored in {self._store.folder}: "
             "run the same command again to continue"
         )
+
+
+def end_counted(samples: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Whether the log-probabilities of these samples include the end token; None where they have none.
+
+    An answer whose tokens are weighed, but not the whole of it, lacks its end.
+
+    >>> end_counted([{"text": "Paris", "token_logprobs": [-0.1]}]), end_counted([{"text": "Paris", "logprob": -0.1}])
+    (False, True)
+    """
+    whole = [sample for sample in samples if sample.get("complete", True)]
+    if any(sample.get("logprob") is not None for sample in whole):
+        return True
+    return False if any(sample.get("token_logprobs") for sample in whole) else None
 
 
 def _digest(value: object) -> str:

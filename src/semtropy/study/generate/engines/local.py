@@ -66,6 +66,9 @@ class LocalEngine:
                 task.cancel()
             if running:
                 loop.run_until_complete(asyncio.wait(running))
+            aclose = getattr(backend.model, "aclose", None)
+            if aclose is not None:  # its connections belong to this loop
+                loop.run_until_complete(aclose())
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()

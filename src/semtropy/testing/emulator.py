@@ -1,0 +1,216 @@
+"""A loopback server that behaves like one of the `PROVIDERS`."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from ..errors import InputError
+from .providers import PROVIDERS, Provider, Refusal
+from .trie import END, TokenModel, tokens_of
+
+__all__ = ["EmulatedEndpoint", "emulate"]
+
+Answers = Mapping[str, float] | Callable[[str], Mapping[str, float]]
+THOUGHT = " hmm"
+
+
+@dataclass
+class EmulatedEndpoint:
+    """An emulated endpoint while it is served.
+
+    provider  what it behaves like
+    answers   the distribution of its answers, or a function from the last message to one
+    delay     seconds that every request takes
+    base_url  its address
+    requests  the bodies of all requests so far, refused ones included
+
+    >>> from semtropy import Budget, check
+    >>> with emulate("ollama", {"Paris": 1.0}) as endpoint:
+    ...     verdict = check("Capital of France?", model=endpoint.model(), judge="exact", budget=Budget(samples=2))
+    >>> verdict.answer
+    'Paris'
+    """
+
+    provider: Provider
+    answers: Answers
+    delay: float = 0.0
+    base_url: str = ""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def model(self, kind: str = "openai", **options: Any) -> Any:
+        """A model that asks this endpoint: `openai` for chat, `completions` for plain completions."""
+        from ..models import load_model
+
+        return load_model(f"{kind}:{self.provider.example}", base_url=self.base_url, **options)
+
+    @property
+    def drawn(self) -> int:
+        """How many answers were paid for: those of all requests that were not refused."""
+        return sum(self._count(body) for body in self.requests if self.provider.refusal(body) is None)
+
+    def _count(self, body: Mapping[str, Any]) -> int:
+        return min(int(body.get("n", 1)), self.provider.choices)
+
+    def reply(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        """The status and the body of the reply to one request."""
+        with self._lock:
+            number = len(self.requests)
+            self.requests.append(body)
+        chat = path.endswith("/chat/completions")
+        if not chat and not (path.endswith("/completions") and self.provider.completions):
+            return 404, {"error": {"message": f"Not Found: {path}"}}
+        refusal = self.provider.refusal(body)
+        if refusal is not None:
+            return refusal.status, self._error(refusal)
+        seed = body.get("seed") if self.provider.seeds else None
+        rng = random.Random(number if seed is None else seed)
+        answered = _Answered(self, body, chat)
+        choices = [answered.choice(index, rng) for index in range(self._count(body))]
+        usage = {"prompt_tokens": 20, "completion_tokens": answered.tokens}
+        usage["total_tokens"] = sum(usage.values())
+        if self.provider.thinking and not self.provider.thinks_aloud:
+            usage["completion_tokens_details"] = {"reasoning_tokens": answered.thought}  # type: ignore[assignment]
+        kind = "chat.completion" if chat else "text_completion"
+        frame = {"id": f"emulated-{number}", "object": kind, "created": 1, "model": body.get("model")}
+        weighed = answered.prompt_logprobs()
+        return 200, {**frame, "choices": choices, "usage": usage, **weighed}
+
+    def _error(self, refusal: Refusal) -> Any:
+        if self.provider.errors == "google":
+            error = {"code": refusal.status, "message": refusal.message, "status": "INVALID_ARGUMENT"}
+            return [{"error": error}]
+        kind = "invalid_request_error"
+        error = {"message": refusal.message, "type": kind, "param": refusal.param, "code": refusal.code}
+        return {"error": error}
+
+
+class _Answered:
+    """The answers to one request."""
+
+    def __init__(self, endpoint: EmulatedEndpoint, body: Mapping[str, Any], chat: bool) -> None:
+        self.provider, self.body, self.chat = endpoint.provider, body, chat
+        messages: list[Mapping[str, Any]] = body.get("messages") or []
+        answered = bool(messages) and messages[-1]["role"] == "assistant"
+        self.given = str(messages[-1]["content"]) if answered else None
+        question = _question(body, chat)
+        answers = endpoint.answers(question) if callable(endpoint.answers) else endpoint.answers
+        self.model = TokenModel(answers)
+        self.tokens = self.thought = 0
+
+    def choice(self, index: int, rng: random.Random) -> dict[str, Any]:
+        provider, body = self.provider, self.body
+        limit = body.get("max_completion_tokens", body.get("max_tokens")) or 10_000
+        thought = min(provider.thinking, limit)
+        temperature = body.get("temperature", 1.0)
+        drawn = self.model.draw(temperature, rng, limit - thought)
+        self.tokens += thought + len(drawn)
+        self.thought += thought
+        ended = bool(drawn) and drawn[-1][0] == END
+        text = "".join(token for token, _ in drawn if token != END)
+        if provider.thinks_aloud:
+            text = f"<think>{THOUGHT * thought}" + (f"</think>\n\n{text}" if thought < limit else "")
+        said: dict[str, Any] = {"text": text}
+        if self.chat:
+            said = {"message": {"role": "assistant", "content": text}}
+        finish = "stop" if ended else "length"
+        return {"index": index, **said, "finish_reason": finish, "logprobs": self._logprobs(drawn)}
+
+    def _logprobs(self, drawn: list[tuple[str, float]]) -> dict[str, Any] | None:
+        kind = self.provider.logprobs
+        if not self.body.get("logprobs") or kind in ("ignored", "refused"):
+            return None
+        if kind == "no end":
+            drawn = [(token, logprob) for token, logprob in drawn if token != END]
+        replaced = {"zeros": 0.0, "-9999": -9999.0}
+        pairs = [(token, replaced.get(kind, logprob)) for token, logprob in drawn]
+        if not self.chat:
+            return {"tokens": [token for token, _ in pairs], "token_logprobs": [value for _, value in pairs]}
+        return {"content": [_entry(token, value) for token, value in pairs]}
+
+    def prompt_logprobs(self) -> dict[str, Any]:
+        """The log-probabilities of the prompt's tokens, as vLLM returns them, where they are asked for."""
+        if not self.provider.weighs_prompts or self.body.get("prompt_logprobs") is None or self.given is None:
+            return {}
+        template: list[Any] = [None, {"1": {"logprob": -3.0, "rank": 9, "decoded_token": "<|im_start|>"}}]
+        weighed = self.model.weighed(tokens_of(self.given), end=True)
+        return {"prompt_logprobs": [*template, *({"7": _prompt_entry(*pair)} for pair in weighed)]}
+
+
+def _prompt_entry(token: str, logprob: float) -> dict[str, Any]:
+    return {"logprob": logprob, "rank": 1, "decoded_token": token}
+
+
+def _entry(token: str, logprob: float) -> dict[str, Any]:
+    return {"token": token, "logprob": logprob, "bytes": list(token.encode()), "top_logprobs": []}
+
+
+def _question(body: Mapping[str, Any], chat: bool) -> str:
+    if not chat:
+        return str(body.get("prompt", "")).rsplit("Question:", 1)[-1].removesuffix("\nAnswer:").strip()
+    asked = [message["content"] for message in body.get("messages", ()) if message["role"] == "user"]
+    return asked[-1] if asked and isinstance(asked[-1], str) else json.dumps(asked[-1:])
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+    endpoint: EmulatedEndpoint
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_POST(self) -> None:
+        endpoint = self.server.endpoint
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        time.sleep(endpoint.delay)
+        status, reply = endpoint.reply(self.path, body)
+        content = json.dumps(reply).encode()
+        try:
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+        except OSError:  # the client gave up waiting
+            self.close_connection = True
+
+    def log_message(self, *arguments: object) -> None:
+        """Nothing is logged."""
+
+
+@contextmanager
+def emulate(provider: str, answers: Answers, *, delay: float = 0.0) -> Iterator[EmulatedEndpoint]:
+    """Serve an emulated endpoint on loopback while the context lasts.
+
+    provider  one of `PROVIDERS`
+    answers   texts with their probabilities, or a function from the last message to such a distribution
+    delay     seconds that every request takes
+
+    >>> with emulate("openai", {"Paris": 0.9, "Lyon": 0.1}) as endpoint:
+    ...     sample = endpoint.model().sample("Capital of France?", 1)[0]
+    >>> sample.text in ("Paris", "Lyon"), sample.logprob
+    (True, None)
+    """
+    if provider not in PROVIDERS:
+        raise InputError(f"unknown provider {provider!r}: choose from {', '.join(PROVIDERS)}")
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        server.endpoint = EmulatedEndpoint(PROVIDERS[provider], answers, delay)
+        server.endpoint.base_url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server.endpoint
+        finally:
+            server.shutdown()
+            thread.join()
