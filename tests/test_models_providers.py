@@ -19,6 +19,7 @@ from semtropy.models.replies import chat_sample
 from semtropy.nouns import Model, Sample
 from semtropy.recording import read_recording
 from semtropy.testing import PROVIDERS, emulate
+from semtropy.testing.providers import BY_NAME
 from semtropy.testing.trie import TokenModel, tokens_of
 from semtropy.verdict import Outcome
 
@@ -27,7 +28,7 @@ SPREAD = {"New York": 0.5, "New Orleans": 0.2, "Paris": 0.3}
 SURE = {"Paris": 1.0}
 CASES = [
     (name, kind)
-    for name, provider in PROVIDERS.items()
+    for name, provider in BY_NAME.items()
     for kind in ("openai", *(["completions"] if provider.completions else []))
 ]
 
@@ -129,7 +130,7 @@ def test_a_check_gives_the_right_verdict_everywhere(name):
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_no_verdict_rests_on_one_sample_without_log_probabilities(name):
     """Four different answers, each with the log-probability 0.0, were "0.00 nats, steady" after one sample."""
-    provider = PROVIDERS[name]
+    provider = BY_NAME[name]
     with asked(name, {"Paris": 0.25, "Rome": 0.25, "Oslo": 0.25, "Bern": 0.25}) as (_, model):
         verdict = check(QUESTION, model=model, judge="exact", rng=1)
     assert verdict.outcome is not Outcome.STEADY
@@ -152,7 +153,7 @@ def test_an_answer_at_another_temperature_is_said(name):
         verdict = check(QUESTION, model=model, judge="exact", rng=1)
         at_one = check(QUESTION, model=model, judge="exact", answer_temperature=1.0, rng=1)
     said = [warning for warning in verdict.warnings if "takes no temperature but 1" in warning]
-    assert len(said) == (PROVIDERS[name].temperatures != "any")
+    assert len(said) == (BY_NAME[name].temperatures != "any")
     assert not any("temperature" in warning for warning in at_one.warnings)
 
 

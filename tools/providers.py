@@ -6,7 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from semtropy import check
-from semtropy.testing import PROVIDERS, EmulatedEndpoint, emulate
+from semtropy.testing import EmulatedEndpoint, emulate
+from semtropy.testing.providers import BY_NAME
 
 __all__ = ["provider_commands", "provider_table"]
 
@@ -75,7 +76,7 @@ def provider_commands() -> str:
     """A command for each provider that has an address of its own."""
     lines = ["```sh"]
     for name, title in TITLES.items():
-        provider = PROVIDERS[name]
+        provider = BY_NAME[name]
         if name.startswith("placeholder"):
             continue
         key = "OPENAI_API_KEY=your-key " if provider.base_url.startswith("https:") else ""

@@ -7,6 +7,9 @@ answers it gives at once, and which log-probabilities. Its answers are drawn fro
 from __future__ import annotations
 
 from .emulator import EmulatedEndpoint, emulate
-from .providers import PROVIDERS
+from .providers import BY_NAME
 
 __all__ = ["PROVIDERS", "EmulatedEndpoint", "emulate"]
+
+PROVIDERS = tuple(BY_NAME)
+"""The names of the providers that `emulate` knows."""

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ..errors import InputError
-from .providers import PROVIDERS, Provider, Refusal
+from .providers import BY_NAME, Provider, Refusal
 from .trie import END, TokenModel, tokens_of
 
 __all__ = ["EmulatedEndpoint", "emulate"]
@@ -202,10 +202,10 @@ def emulate(provider: str, answers: Answers, *, delay: float = 0.0) -> Iterator[
     >>> sample.text in ("Paris", "Lyon"), sample.logprob
     (True, None)
     """
-    if provider not in PROVIDERS:
-        raise InputError(f"unknown provider {provider!r}: choose from {', '.join(PROVIDERS)}")
+    if provider not in BY_NAME:
+        raise InputError(f"unknown provider {provider!r}: choose from {', '.join(BY_NAME)}")
     with _Server(("127.0.0.1", 0), _Handler) as server:
-        server.endpoint = EmulatedEndpoint(PROVIDERS[provider], answers, delay)
+        server.endpoint = EmulatedEndpoint(BY_NAME[provider], answers, delay)
         server.endpoint.base_url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()

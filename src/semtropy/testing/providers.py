@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["PROVIDERS", "Provider", "Refusal"]
+__all__ = ["BY_NAME", "Provider", "Refusal"]
 
 _STANDARD = frozenset(
     {
@@ -132,7 +132,7 @@ class Provider:
 
 _OPENAI = Provider("openai", "gpt-4o-mini", "https://api.openai.com/v1", known=_STANDARD, logprobs="no end")
 
-PROVIDERS: Mapping[str, Provider] = {
+BY_NAME: Mapping[str, Provider] = {
     each.name: each
     for each in (
         _OPENAI,
