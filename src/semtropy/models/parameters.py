@@ -3,7 +3,7 @@
 Refusals are remembered as a set of these words:
 
 logprobs     no log-probabilities
-exact        neither `top_k` nor `min_p`, by which other servers are told not to cut the distribution
+exact        neither `top_k` nor `min_p`, which keep other servers from cutting the distribution
 n            one answer per request
 seed         no seed
 top_p        no `top_p`
