@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc, xlogy
 
-from semtropy.entropy import cdf, dirichlet_moments, moments, two_level_cdf, two_level_moments
+from semtropy.entropy import (
+    cdf,
+    contour,
+    dirichlet_moments,
+    moments,
+    shares,
+    two_level,
+    two_level_cdf,
+    two_level_moments,
+)
 from semtropy.entropy.components import DirichletComponent, SequencePrior
 from semtropy.entropy.distribution import (
     Mixture,
@@ -310,9 +321,55 @@ def test_an_integral_that_fails_is_an_error() -> None:
     floors = [2.2e-2, 2.5e-35, 8.2e-17]
     seen = Observations(np.array(floors), np.ones(3), tuple((float(np.log(f)),) for f in floors), np.zeros(3))
     hopeless = DirichletComponent(0.2, SequencePrior(0.1, main=2, evenness=1.0), (3,))
-    assert component_moments([seen], [hopeless]).log_evidence[0, 0] == -np.inf
     with pytest.raises(ConvergenceError, match="did not converge"):
         component_moments([seen], [hopeless], on_failure="raise")
+    with pytest.raises(ConvergenceError, match="1 of 1 columns"):
+        component_moments([seen], [hopeless])
+    ordinary = DirichletComponent(0.2, SequencePrior(0.3), (3, 5))
+    found = component_moments([seen], [ordinary, hopeless]).log_evidence[0]
+    assert np.isfinite(found[:2]).all()
+    assert found[2] == -np.inf, "it has no mass to speak of, so nothing is lost"
+
+
+@pytest.mark.parametrize(("log_weight", "lost"), [(0.0, True), (-6.0, True), (-20.0, False)])
+def test_what_fails_is_lost_only_where_it_does_not_matter(
+    monkeypatch: pytest.MonkeyPatch, log_weight: float, lost: bool
+) -> None:
+    """One column of three is made to fail: as probable as the others, or much less so."""
+    seen = Observations(np.array([0.3]), np.ones(1), ((-1.204,),), np.zeros(1))
+    components = [
+        DirichletComponent(0.5, SequencePrior(1.0), (2, 3)),
+        DirichletComponent(0.5, SequencePrior(1.1), (3,)),
+    ]
+    real = two_level.solve
+
+    def failing(problems: contour.Problems, *options: Any, **more: Any) -> contour.Solution:
+        out = real(problems, *options, **more)
+        out.log_z[2] = -np.inf
+        return out
+
+    monkeypatch.setattr(two_level, "solve", failing)
+    prior = np.array([0.0, 0.0, log_weight])
+    monkeypatch.setattr(two_level, "NEGLIGIBLE", -100.0)  # so that no column is left out beforehand
+    if lost:
+        with pytest.raises(ConvergenceError, match="question 1 of 1: 1 of 3 columns could not be integrated"):
+            component_moments([seen], components, log_prior=prior)
+    else:
+        assert component_moments([seen], components, log_prior=prior).log_evidence[0, 2] == -np.inf
+
+
+def test_a_share_whose_integral_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A numerator alone that fails would make the share 0."""
+    c, real = component([0.3, 0.1], 12, 0.2, 0.3), shares.solve
+
+    def failing(problems: contour.Problems, *options: Any, **more: Any) -> contour.Solution:
+        out = real(problems, *options, **more)
+        out.log_z[-1] = -np.inf
+        return out
+
+    monkeypatch.setattr(shares, "solve", failing)
+    with pytest.raises(ConvergenceError, match="could not be integrated"):
+        shares.share_distribution([c], 0)
 
 
 @pytest.mark.parametrize("size", [3, 4, 12])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import SemtropyError
+from ._text import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments))
     except SemtropyError as error:
-        print(f"semtropy: {error}", file=sys.stderr)
+        say(f"semtropy: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("semtropy: interrupted", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError, SemtropyError
 from ._exit import EXIT_CODES
-from ._text import printable
+from ._text import json_text, printable, say
 
 if TYPE_CHECKING:
     import argparse
@@ -32,7 +31,7 @@ def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
     try:
         prompts = _prompts(arguments.file)
     except InputError as error:
-        print(f"semtropy check: {error}", file=sys.stderr)
+        say(f"semtropy check: {error}", file=sys.stderr)
         return 2
     codes: list[int] = []
     bar = _bar(len(prompts)) if sys.stderr.isatty() else nullcontext(lambda: None)
@@ -93,10 +92,10 @@ async def _outcomes(
 def _line(prompt: str, outcome: Any, *, as_json: bool) -> str:
     if isinstance(outcome, SemtropyError):
         if as_json:
-            return json.dumps({"question": prompt, "error": str(outcome)}, ensure_ascii=False)
+            return json_text({"question": prompt, "error": str(outcome)})
         return printable(f"failed    {prompt}: {outcome}")
     if as_json:
-        return str(outcome.to_json())
+        return json_text(outcome.to_dict())
     agreement = "" if outcome.agreement is None else f"{outcome.agreement.mean:4.0%} again  "
     return printable(
         f"{outcome.outcome:9} {agreement}{outcome.entropy.mean:.2f} nats  {outcome.samples:2} samples  "

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import MissingExtra
+from ._text import say
 
 if TYPE_CHECKING:
     import argparse
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     with new_file(arguments.out) as partial:
         fitted.calibration.save(partial)
     _draw(fitted, figure)
-    print(_summary(fitted), end="")
+    say(_summary(fitted), end="")
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..verdict import THRESHOLD
 from ._exit import EXIT_CODES
-from ._text import printable
+from ._text import json_text, say
 
 if TYPE_CHECKING:
     import argparse
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError("--answer goes with one prompt, not with --file")
         checker = _checker(arguments)
     except InputError as error:
-        print(f"semtropy check: {error}", file=sys.stderr)
+        say(f"semtropy check: {error}", file=sys.stderr)
         return USAGE
     if arguments.file is not None:
         from ._many import check_file
@@ -205,7 +205,7 @@ def _watch(checker: Checker, prompt: Prompt, arguments: argparse.Namespace, step
 
 def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        print(verdict.to_json())
+        print(json_text(verdict.to_dict()))
     elif sys.stdout.isatty():
         from rich.console import Console
 
@@ -213,6 +213,6 @@ def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
 
         Console().print(draw_verdict(verdict))
     else:
-        print(printable(verdict.explain()))
+        say(verdict.explain())
     if arguments.show_groups and not arguments.json:
-        print(printable(verdict.show_groups()))
+        say(verdict.show_groups())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ._text import say
 
 if TYPE_CHECKING:
     import argparse
@@ -106,13 +107,13 @@ def run(arguments: argparse.Namespace) -> int:
         progress=_show_progress if sys.stderr.isatty() else None,
     )
     for note in results.notes:
-        print(f"semtropy: {note}", file=sys.stderr)
+        say(f"semtropy: {note}", file=sys.stderr)
     if arguments.json is not None:
         write_file(arguments.json, results.to_json())
     if arguments.out is not None:
         write_study(results, arguments.out)
         print(f"semtropy: wrote {arguments.out / 'report.html'} and what it is made of", file=sys.stderr)
-    print(summary(results), end="")
+    say(summary(results), end="")
     return 0
 
 

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ._text import say
 
 if TYPE_CHECKING:
     import argparse
@@ -145,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     make_model = functools.partial(load_model, arguments.model, **options)
     engine = load_engine(arguments.engine, make_model, **_engine_options(arguments))
-    print(dataset.description, file=sys.stderr)
+    say(dataset.description, file=sys.stderr)
     with watching(sys.stderr) as watch:
         report = generate(
             dataset, plan, engine, arguments.out, model=arguments.model, settings=options, watch=watch
@@ -153,7 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
     done = report.progress
     print(f"{done.done} of {done.total} questions in {arguments.out}, {done.resumed} of them from before")
     for question, reason in list(report.failures.items())[:5]:
-        print(f"semtropy: question {question} failed: {reason}", file=sys.stderr)
+        say(f"semtropy: question {question} failed: {reason}", file=sys.stderr)
     if not report.complete:
         print(
             f"semtropy: {done.total - done.done} questions are open: run the same command again",

@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+from ._text import say
+
 __all__ = ["register"]
 
 # The names of semtropy.recording.importers.FORMATS, so that the parser need not import them; a test compares.
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if why and any("logprob" in s or "token_logprobs" in s for row in found.rows for s in row["samples"]):
         found.notes.append(f"log-probabilities are kept but not used as floors: {why}")
     for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}", file=sys.stderr)
     return 0
 
 

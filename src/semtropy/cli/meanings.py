@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ._text import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -158,4 +159,5 @@ def _decided(judge: Judge, comparison: PairComparison, question: str) -> str:
 
 
 def _fit(line: str, width: int) -> str:
+    line = printable(line)
     return line if len(line) <= width else line[: max(width - 1, 1)] + "…"

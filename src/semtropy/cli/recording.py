@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from typing import TYPE_CHECKING, Any
+
+from ._text import json_text, say
 
 if TYPE_CHECKING:
     import argparse
@@ -54,12 +55,12 @@ def run_info(arguments: argparse.Namespace) -> int:
 
     summary = dataclasses.asdict(summarise(arguments.recording))
     if arguments.json:
-        print(json.dumps(summary, ensure_ascii=False))
+        print(json_text(summary))
         return 0
     header = summary.pop("header")
     for key, value in {**header, **summary}.items():
         if value is not None and key != "semtropy_recording":
-            print(f"{key.replace('_', ' '):<20} {value}")
+            say(f"{key.replace('_', ' '):<20} {value}")
     return 0
 
 
@@ -72,7 +73,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
         faults = verify(recording)
         wrong += bool(faults)
         for fault in faults:
-            print(fault, file=sys.stderr)
+            say(fault, file=sys.stderr)
         print(f"{recording}: {f'{len(faults)} faults' if faults else 'sound'}")
     return 1 if wrong else 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections import Counter
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ._text import one_line
+from ._text import json_text, one_line
 
 if TYPE_CHECKING:
     from ..inquiry import Calibrated
@@ -92,7 +91,7 @@ def _calibration(path: Path | None, estimator: str) -> Calibrated | None:
 
 
 def _as_json(line: Scored) -> str:
-    return json.dumps(line.to_dict(), ensure_ascii=False, allow_nan=False)
+    return json_text(line.to_dict())
 
 
 def _table(scored: Iterable[Scored]) -> Iterator[str]:

@@ -82,7 +82,7 @@ def _ratios(components: Sequence[PosteriorComponent], steps: Floats) -> Floats:
     )
     log_z = solve(problems, TOLERANCE, on_failure="exclude").log_z.reshape(count, -1)
     ratios: Floats = np.exp(log_z[1:] - log_z[0]).T
-    if not np.isfinite(ratios).all():
+    if not (np.isfinite(log_z).all() and np.isfinite(ratios).all()):
         raise ConvergenceError("the posterior of a meaning's probability could not be integrated")
     return ratios
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import ConvergenceError, InputError
 from .components import Component, DirichletComponent, SequencePrior, component_grid
 from .contour import Problems, screen, solve
 from .inputs import check_alpha, clean_floors, ends, vector, whole_counts, whole_sizes
@@ -37,6 +37,8 @@ __all__ = ["component_moments", "two_level_moments"]
 # Columns whose estimated log-weight is this far below the best are not integrated. Estimates are off by less than a
 # unit mostly, by up to four where one meaning takes all the room.
 NEGLIGIBLE = -20.0
+MARGIN = 4.0
+LARGEST_LOSS = 1e-4  # the posterior weight of columns whose integral fails, at most
 
 
 def component_moments(
@@ -54,8 +56,9 @@ def component_moments(
     tolerance     as in `moments`
     log_prior     log prior weight of each column, the same for all questions or one row for each; columns of
                   negligible posterior weight are then skipped
-    on_failure    "exclude" treats a column whose integral fails as impossible: such a density has no mass to speak of
-                  where probabilities sum to 1; "raise" raises ConvergenceError
+    on_failure    what to do about a column whose integral fails. "exclude": treat it as impossible, as long as all such
+                  columns together can have no more than 1e-4 of a question's posterior weight; a ConvergenceError
+                  where they may have more. "raise": always a ConvergenceError
 
     The arrays have one row per question and one column per size or concentration, component by component. A size
     below the number of meanings seen is impossible: its log-evidence is -inf and its moments are 0. The same holds
@@ -69,6 +72,8 @@ def component_moments(
     if log_prior is not None:
         columns = columns.likely(log_prior)
     solved = solve(columns.problems(), tolerance, on_failure=on_failure)
+    if np.isneginf(solved.log_z).any():
+        columns.check_loss(solved.log_z, log_prior)
     shape = len(observations), sum(len(component.points) for component in components)
     out = Moments(np.zeros(shape), np.zeros(shape), np.full(shape, -np.inf))
     at = columns.row, columns.column
@@ -130,14 +135,42 @@ class _Columns:
             mass_offsets=ends(self.size[used]),
         )
 
+    @property
+    def rows(self) -> int:
+        return int(self.row[-1]) + 1 if self.row.size else 0
+
+    def log_weight(self, log_z: Floats, log_prior: Floats | None) -> Floats:
+        """The logarithm of each column's prior weight times its evidence; without a prior all weigh the same."""
+        if log_prior is None:
+            return log_z + self.constant
+        rows = max(self.rows, len(np.atleast_2d(log_prior)))
+        prior = np.broadcast_to(log_prior, (rows, log_prior.shape[-1]))
+        return np.asarray(log_z + self.constant + prior[self.row, self.column])
+
+    def check_loss(self, log_z: Floats, log_prior: Floats | None) -> None:
+        """Refuse to go on where columns that failed (log Z = -inf) may have had a part in the posterior.
+
+        What they would have weighed is estimated from the saddle point, with a margin for the estimate's error.
+        """
+        failed = np.isneginf(log_z)
+        solved = self.log_weight(log_z, log_prior)
+        estimated = self.log_weight(screen(self.problems()), log_prior) + MARGIN
+        for row in np.unique(self.row[failed]).tolist():
+            own = self.row == row
+            kept, lost = solved[own & ~failed], estimated[own & failed]
+            if not np.logaddexp.reduce(lost) - np.logaddexp.reduce(kept) <= np.log(LARGEST_LOSS):
+                raise ConvergenceError(
+                    f"question {row + 1} of {self.rows}: {lost.size} of {own.sum()} columns could not be integrated, "
+                    f"and they may have more than {LARGEST_LOSS:g} of the posterior weight"
+                )
+
     def likely(self, log_prior: Floats) -> _Columns:
         """Those that are not negligible beside the most probable column of their question.
 
         A column whose weight cannot be estimated stays.
         """
-        rows = int(self.row[-1]) + 1 if self.row.size else 0
-        prior = np.broadcast_to(log_prior, (max(rows, len(np.atleast_2d(log_prior))), log_prior.shape[-1]))
-        weight = screen(self.problems()) + self.constant + prior[self.row, self.column]
+        rows = self.rows
+        weight = self.log_weight(screen(self.problems()), log_prior)
         top = np.full(rows, -np.inf)
         finite = np.isfinite(weight)
         np.maximum.at(top, self.row[finite], weight[finite])

@@ -1,0 +1,247 @@
+"""Faults that an attack on the package found: which test holds each input, and the tests that have no other home."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from semtropy import Belief, Beliefs, Budget, Evidence, Reason, Sample, check
+from semtropy.cli import main
+from semtropy.errors import ConvergenceError
+from semtropy.models import ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HERE = Path(__file__).parent
+# Input -> the tests that would fail if it were a fault again.
+HELD_BY = {
+    "1 counts far above their floor: [400] at 0.845, [513] at 0.93, 508 to 690": (
+        "test_entropy.py::test_moments_agree_with_real_integrals",
+        "test_entropy.py::test_no_count_of_a_run_is_wrong",
+    ),
+    "2 300, 500 and 1,000 meanings": (
+        "test_entropy.py::test_a_thousand_meanings",
+        "test_estimators.py::test_many_meanings_are_no_special_case",
+    ),
+    "2 counts of 1e20, 1e200, 1e308, K = 1e300": (
+        "test_entropy.py::test_impossible_input_is_told",
+        "test_estimators.py::test_counts_out_of_range_are_input_errors",
+    ),
+    "2 Ctrl-C in the kernel": ("test_kernel.py::test_ctrl_c_reaches_a_long_call",),
+    "3 a tolerance of 1 or more": ("test_entropy.py::test_a_senseless_tolerance_is_refused",),
+    "3 an integral that failed": (
+        "test_distribution.py::test_an_integral_that_fails_is_an_error",
+        "test_distribution.py::test_what_fails_is_lost_only_where_it_does_not_matter",
+        "test_distribution.py::test_a_share_whose_integral_fails_is_an_error",
+    ),
+    "3 floors that sum to 1, an infinite size, K = 1e12, an index out of bounds": (
+        "test_distribution.py::test_floors_that_sum_to_one_leave_a_point",
+        "test_distribution.py::test_a_size_out_of_range_is_an_input_error",
+        "test_distribution.py::test_very_many_meanings_are_a_bell",
+        "test_kernel.py::test_a_nan_is_no_index",
+    ),
+    "3 a variance of -1e-16": ("test_entropy.py::test_moments_lie_where_entropies_can",),
+    "3 compiled and NumPy beliefs": ("test_estimators.py::test_compiled_and_numpy_beliefs_agree",),
+    "4 log-probabilities that are none": (
+        "test_answer_evidence.py::test_impossible_log_probabilities_are_refused_and_certainty_is_not_believed",
+    ),
+    "4 a belief that is not finite": ("test_faults.py::test_no_rule_stops_on_a_belief_that_is_no_number",),
+    "5 a folder generated anew between two runs of cluster": (
+        "test_meaning_recordings.py::test_a_folder_generated_anew_starts_over",
+    ),
+    "6 broken gzip, surrogates, odd content, deep JSON, 1e999": (
+        "test_server_faults.py::test_samples_that_are_odd_do_not_cost_the_answer",
+        "test_server_faults.py::test_an_answer_that_is_odd_comes_through_as_it_is",
+        "test_server_faults.py::test_a_number_that_no_float_holds_is_passed_on",
+        "test_server_faults.py::test_a_fault_of_ours_leaves_the_answer",
+    ),
+    "6 odd requests": ("test_server_faults.py::test_an_odd_request_is_refused_not_failed",),
+    "7 a client that leaves": (
+        "test_server_faults.py::test_a_client_that_leaves_an_unstreamed_check_ends_it",
+        "test_server_operations.py::test_a_client_that_leaves_ends_its_check",
+    ),
+    "7 seconds and a synchronous model": (
+        "test_faults.py::test_the_time_budget_holds_for_a_synchronous_model",
+        "test_server_faults.py::test_the_budget_of_seconds_holds_while_the_judge_works",
+    ),
+    "7 a megabyte of answer": ("test_server_faults.py::test_a_megabyte_of_answer_is_judged_by_its_ends",),
+    "8 SIGTERM": ("test_server_limits.py::test_a_signal_to_stop_ends_with_status_0",),
+    "8 many small pieces of a stream": ("test_server_faults.py::test_the_splitter_takes_linear_time",),
+    "9 uploads that unpack to gigabytes, half-sent ones": (
+        "test_server_limits.py::test_a_recording_that_unpacks_to_gigabytes_is_refused",
+        "test_server_limits.py::test_the_child_cannot_take_more_than_its_limit",
+        "test_server_limits.py::test_half_sent_uploads_do_not_add_up",
+    ),
+    "9 heads, slow connections, names of models": (
+        "test_server_limits.py::test_a_head_has_a_size",
+        "test_server_limits.py::test_a_head_must_come_in_time",
+        "test_server_limits.py::test_connections_have_a_number",
+        "test_server_limits.py::test_names_of_models_do_not_fill_a_map",
+    ),
+    "9 an upstream's huge number of bytes": (
+        "test_server_faults.py::test_samples_that_are_odd_do_not_cost_the_answer",
+    ),
+    "9 pickles that unpack to gigabytes or nest": (
+        "test_importers_hostile.py::test_a_hostile_pickle_takes_little_memory_and_time",
+    ),
+    "10 a tensor changed after validation": (
+        "test_importers_hostile.py::test_a_tensor_does_not_change_after_it_was_checked",
+        "test_importers_hostile.py::test_a_tensor_stays_within_its_storage_at_both_ends",
+        "test_importers_hostile.py::test_no_stand_in_is_set_twice_or_by_name",
+    ),
+    "11 tenants": (
+        "test_server_limits.py::test_a_check_is_not_served_to_another_tenant",
+        "test_server_limits.py::test_samples_are_drawn_as_the_same_tenant_as_the_answer",
+        "test_server_limits.py::test_the_gateways_own_key_does_not_go_upstream",
+        "test_server_limits.py::test_errors_do_not_show_the_upstreams_address",
+    ),
+    "11 host names on loopback": ("test_server_limits.py::test_loopback_is_asked_by_its_own_names_only",),
+    "11 escape sequences": (
+        "test_faults.py::test_no_escape_sequence_of_a_recording_reaches_the_terminal",
+        "test_faults.py::test_no_escape_sequence_of_an_answer_reaches_the_terminal",
+    ),
+    "12 a log-probability of -10**400": (
+        "test_recording_limits.py::test_a_log_probability_is_a_finite_number_at_most_0",
+    ),
+    "12 odd Parquet, bad UTF-8, a folder, a full disk, a damaged journal": (
+        "test_recording_limits.py::test_odd_values_in_parquet_are_named",
+        "test_recording_limits.py::test_a_damaged_file_is_one_line",
+        "test_recording_limits.py::test_a_folder_where_a_file_should_be",
+        "test_recording_limits.py::test_a_full_disk_leaves_nothing",
+        "test_meaning_recordings.py::test_a_damaged_journal_is_one_line",
+        "test_cli_cluster.py::test_a_wrong_file_is_one_line_and_leaves_nothing",
+    ),
+    "12 cached weights of the right size": (
+        "test_models_weights.py::test_a_file_of_the_right_size_and_other_bytes_is_fetched_anew",
+    ),
+}
+
+
+@pytest.mark.parametrize("held", HELD_BY.values(), ids=HELD_BY)
+def test_every_input_has_its_tests(held: tuple[str, ...]) -> None:
+    for place in held:
+        file, _, name = place.partition("::")
+        functions = {
+            node.name
+            for node in ast.walk(ast.parse((HERE / file).read_text()))
+            if isinstance(node, ast.FunctionDef)
+        }
+        assert name in functions, f"{file} has no {name}"
+
+
+class Broken:
+    """An estimator whose beliefs are no numbers."""
+
+    name, has_variance, uses_answer = "broken", True, False
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        return Belief(math.nan, 0.0)
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        raise NotImplementedError
+
+
+def test_no_rule_stops_on_a_belief_that_is_no_number() -> None:
+    with pytest.raises(ConvergenceError, match="broken returned nan"):
+        check("?", model=ScriptedModel(default={"a": 1.0}), judge="exact", estimator=Broken())
+
+
+class Blocking:
+    """A synchronous model: the first answers come at once, the others when the test is over."""
+
+    name = "blocking"
+
+    def __init__(self) -> None:
+        self.over, self.asked = threading.Event(), 0
+
+    def sample(self, prompt: str, n: int, **options: Any) -> list[Sample]:
+        self.asked += n
+        if self.asked > 2:
+            self.over.wait(30)
+        return [Sample("a")] * n
+
+
+def test_the_time_budget_holds_for_a_synchronous_model() -> None:
+    model, start = Blocking(), time.monotonic()
+    try:
+        verdict = check("?", model=model, judge="exact", budget=Budget(seconds=0.5))
+    finally:
+        model.over.set()
+    assert time.monotonic() - start < 5
+    assert verdict.reason is Reason.SECONDS
+    assert verdict.samples == 1
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b2J‮txt\x7f"
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> str:
+    header = {"semtropy_recording": 1, "model": f"m{HOSTILE}", "dataset": f"d{HOSTILE}", "temperature": 1.0}
+    rows = [
+        {
+            "id": f"{n}{HOSTILE}",
+            "question": f"Who{HOSTILE}?",
+            "answer": {"text": f"A{HOSTILE}", "correct": n % 2 == 0},
+            "samples": [{"text": f"{name}{HOSTILE}", "meaning": k} for k, name in enumerate("AB")],
+        }
+        for n in range(12)
+    ]
+    path = tmp_path / "run.jsonl"
+    path.write_text("\n".join(map(json.dumps, [header, *rows])) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "meanings RECORDING",
+        "meanings RECORDING --pairs 5 --judge normalised",
+        "score RECORDING",
+        "score RECORDING --json",
+        "recording info RECORDING",
+        "recording info RECORDING --json",
+        "evaluate RECORDING --folds 2 --estimators histogram,length --seeds 1",
+        "calibrate RECORDING --estimator histogram --out OUT",
+        "generate --dataset RECORDING --model scripted:none.json --out OUT",
+        "check --model replay:RECORDING unknown",
+    ],
+)
+def test_no_escape_sequence_of_a_recording_reaches_the_terminal(
+    hostile: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = command.replace("RECORDING", hostile).replace("OUT", str(tmp_path / "out.json")).split()
+    main(words)
+    said = capsys.readouterr()
+    assert said.out + said.err
+    assert not CONTROL.search(said.out + said.err)
+
+
+@pytest.mark.parametrize("more", [[], ["--show-groups"], ["--json"]])
+@pytest.mark.parametrize("many", [False, True])
+def test_no_escape_sequence_of_an_answer_reaches_the_terminal(
+    more: list[str], many: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if many and "--show-groups" in more:
+        more = []
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"*": {f"A{HOSTILE}": 0.5, f"B{HOSTILE}": 0.5}}))
+    asked = [f"Who{HOSTILE}?"]
+    if many:
+        file = tmp_path / "questions.txt"
+        file.write_text("Who?\nAnd who?\n")
+        asked = ["--file", str(file)]
+    main(["check", *asked, "--model", f"scripted:{script}", "--judge", "exact", "--max-samples", "3", *more])
+    said = capsys.readouterr()
+    assert "red" in said.out
+    assert not CONTROL.search(said.out + said.err)
