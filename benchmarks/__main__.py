@@ -11,6 +11,7 @@ ALL = (
     "speed",
     "efficiency",
     "verdict",
+    "ends",
     "distribution",
     "live",
     "meaning",

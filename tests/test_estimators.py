@@ -262,7 +262,7 @@ def test_the_shipped_prior_is_of_version_2_and_reaches_open_questions() -> None:
     assert held["semtropy_prior"] == 2
     shipped = Prior.default()
     assert shipped.trained_on == 0
-    for mixture in (shipped.samples, shipped.answered):
+    for mixture in (shipped.samples, *shipped.answered):
         assert sum(sum(own) for own in mixture.weights) == pytest.approx(1)
         assert any(component.alpha < 0 for component in mixture.components)  # an unbounded number of meanings
 
@@ -410,7 +410,7 @@ def test_prior_files_of_version_1_are_read(tmp_path: Path) -> None:
         ),
         ((0.125, 0.375), (0.25, 0.25)),
     )
-    assert Prior.load(tmp_path / "prior.json") == Prior(mixture, mixture, trained_on=3)
+    assert Prior.load(tmp_path / "prior.json") == Prior(mixture, (mixture,), trained_on=3)
 
 
 def test_prior_files_are_written_in_version_2(tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def test_prior_files_are_written_in_version_2(tmp_path: Path) -> None:
     assert written["semtropy_prior"] == 2
     assert (
         written["samples"][1]
-        == written["answered"][1]
+        == written["answered"][0][1]
         == {
             "type": "pitman-yor",
             "discount": 0.25,

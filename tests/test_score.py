@@ -424,4 +424,5 @@ def test_a_long_text_may_be_all_but_impossible(logprob: float, n: int) -> None:
     plain = semtropy.score(
         ["b"] * n, logprobs=[-600.0] * n, answer=replace(answer, sampling_logprob=-600.0), judge="exact"
     )
-    assert belief.mean == pytest.approx(plain.mean, rel=1e-3)
+    # The fits that the default prior combines differ in how they explain so improbable an answer, but not by much.
+    assert belief.mean == pytest.approx(plain.mean, rel=0.02)

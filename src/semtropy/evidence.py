@@ -19,34 +19,52 @@ MOST_EXCESS = 0.01
 class JudgedAnswer:
     """What is known of the answer being judged, beside the samples.
 
-    meaning        its meaning; the number of meanings among the samples where no sample has it
-    logprob        its log-probability under the sampling distribution, None where unknown
-    sequence       its place among the known sequences of its meaning, None where no sample is the same sequence
-    token_entropy  the largest entropy of a next-token distribution along it, in nats, None where unknown
+    meaning         its meaning; the number of meanings among the samples where no sample has it
+    logprob         its log-probability under the sampling distribution, None where unknown
+    sequence        its place among the known sequences of its meaning, None where no sample is the same sequence
+    token_entropy   the largest entropy of a next-token distribution along it, in nats, None where unknown
+    prefix_logprob  its log-probability without the end token, where the provider leaves that out; `sequence` is then
+                    its place among the `prefix_logprobs`
     """
 
     meaning: int
     logprob: float | None = None
     sequence: int | None = None
     token_entropy: float | None = None
+    prefix_logprob: float | None = None
 
     def __post_init__(self) -> None:
         if self.token_entropy is not None:
             check_token_entropy(self.token_entropy)
 
 
+_PER_MEANING = (
+    "floors",
+    "distinct",
+    "no_logprob",
+    "logprobs",
+    "string_floors",
+    "length_weights",
+    "prefix_logprobs",
+    "prefix_draws",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What an entropy estimator sees of one question. Fields have one entry per meaning, in order of first appearance.
 
-    counts          number of samples
-    floors          lower bounds: the summed probability of the distinct sequences seen
-    distinct        number of distinct sequences with a known probability
-    no_logprob      number of samples whose probability is unknown; they do not tighten the lower bound
-    logprobs        log-probabilities of the distinct sequences, in the order they were found
-    string_floors   the paper's lower bounds, with one probability per distinct string (that of its first draw)
-    length_weights  the same sum with exp(mean token log-probability) per string, None where unknown
-    answer          the answer being judged, None where there is none; with it, there may be no samples at all
+    counts           number of samples
+    floors           lower bounds: the summed probability of the distinct sequences seen
+    distinct         number of distinct sequences with a known probability
+    no_logprob       number of samples whose probability is unknown; they do not tighten the lower bound
+    logprobs         log-probabilities of the distinct sequences, in the order they were found
+    string_floors    the paper's lower bounds, with one probability per distinct string (that of its first draw)
+    length_weights   the same sum with exp(mean token log-probability) per string, None where unknown
+    answer           the answer being judged, None where there is none; with it, there may be no samples at all
+    prefix_logprobs  where the provider leaves the end token out: log-probabilities of the distinct sequences without
+                     it. They are upper bounds, and only estimators that model the end token read them
+    prefix_draws     number of samples behind them; these count as no_logprob too
 
     Only `counts` is required. By default floors are 0, a positive floor is one sequence, several sequences share
     their floor evenly, and the samples of a meaning without any known sequence count as no_logprob.
@@ -63,6 +81,8 @@ class Evidence:
     string_floors: tuple[float, ...] = ()
     length_weights: tuple[float, ...] | None = None
     answer: JudgedAnswer | None = None
+    prefix_logprobs: tuple[tuple[float, ...], ...] = ()
+    prefix_draws: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         m = len(self.counts)
@@ -88,7 +108,11 @@ class Evidence:
             fill(self, "logprobs", tuple((math.log(f / d),) * d if f > 0 and d else () for f, d in shares))
         if not self.string_floors:
             fill(self, "string_floors", self.floors)
-        for name in ("floors", "distinct", "no_logprob", "logprobs", "string_floors", "length_weights"):
+        if not self.prefix_logprobs:
+            fill(self, "prefix_logprobs", ((),) * m)
+        if not self.prefix_draws:
+            fill(self, "prefix_draws", tuple(map(len, self.prefix_logprobs)))
+        for name in _PER_MEANING:
             values = getattr(self, name)
             if values is not None and len(values) != m:
                 raise InputError(f"{name} has {len(values)} entries for {m} meanings: one per meaning")
@@ -133,6 +157,12 @@ class Evidence:
         """How many samples were drawn."""
         return sum(self.counts)
 
+    @property
+    def lacks_ends(self) -> bool:
+        """Whether some log-probability is known without its end token."""
+        answer = self.answer
+        return any(self.prefix_logprobs) or (answer is not None and answer.prefix_logprob is not None)
+
     @classmethod
     def gather(
         cls,
@@ -167,6 +197,8 @@ class Evidence:
             string_floors=tuple(tally.string_floors),
             length_weights=tuple(tally.lengths) if tally.lengths_known else None,
             answer=None if answer is None else tally.judged(answer, answer_meaning),
+            prefix_logprobs=tuple(tuple(own) for own in tally.prefix_logprobs),
+            prefix_draws=tuple(tally.prefix_draws),
         )
 
 
@@ -175,8 +207,9 @@ class _SampleTally:
 
     def __init__(self, meanings: int) -> None:
         self.floors, self.string_floors, self.lengths = ([0.0] * meanings for _ in range(3))
-        self.no_logprob = [0] * meanings
+        self.no_logprob, self.prefix_draws = [0] * meanings, [0] * meanings
         self.logprobs: list[list[float]] = [[] for _ in range(meanings)]
+        self.prefix_logprobs: list[list[float]] = [[] for _ in range(meanings)]
         self.lengths_known = True
         self._sequences: dict[object, tuple[int, int]] = {}  # the meaning of each, and its place there
         self._strings: set[str] = set()
@@ -193,6 +226,7 @@ class _SampleTally:
             self.lengths_known = False
         if logprob is None:
             self.no_logprob[meaning] += 1
+            self._add_prefix(sample, meaning)
             return
         probability = math.exp(logprob)
         if new_string:
@@ -202,6 +236,16 @@ class _SampleTally:
             self._sequences[sequence] = meaning, len(self.logprobs[meaning])
             self.logprobs[meaning].append(logprob)
             self.floors[meaning] += probability
+
+    def _add_prefix(self, sample: Sample, meaning: int) -> None:
+        logprob = sample.prefix_logprob if sample.complete else None
+        if logprob is None:
+            return
+        self.prefix_draws[meaning] += 1
+        sequence = sequence_key(sample, logprob)
+        if sequence not in self._sequences:
+            self._sequences[sequence] = meaning, len(self.prefix_logprobs[meaning])
+            self.prefix_logprobs[meaning].append(logprob)
 
     def judged(self, answer: Sample, meaning: int | None) -> JudgedAnswer:
         home = len(self.floors) if meaning is None else meaning
@@ -216,12 +260,15 @@ class _SampleTally:
 def judged_answer(answer: Sample, meaning: int, place: Callable[[object], int | None]) -> JudgedAnswer:
     """What the evidence says of `answer`; `place` finds a sequence among those that are known."""
     logprob = answer.sampling_logprob if answer.complete else None
+    prefix = answer.prefix_logprob if answer.complete and logprob is None else None
+    known = prefix if logprob is None else logprob
     entropies = answer.token_entropies
     return JudgedAnswer(
         meaning=meaning,
         logprob=logprob,
-        sequence=None if logprob is None else place(sequence_key(answer, logprob)),
+        sequence=None if known is None else place(sequence_key(answer, known)),
         token_entropy=max(entropies) if entropies else None,
+        prefix_logprob=prefix,
     )
 
 

@@ -129,7 +129,8 @@ class Terms:
             return False
         if answer is PENDING:
             return False
-        return answer is None or answer.sampling_logprob is not None or self.budget.samples == 0
+        known = answer is None or answer.sampling_logprob is not None or answer.prefix_logprob is not None
+        return known or self.budget.samples == 0
 
     def round_size(self, spent: Spent) -> int:
         """The samples of the next round: a fixed number goes out at once, else rounds grow."""
@@ -328,9 +329,12 @@ def without_certainty(sample: Sample) -> Sample:
     No model is that sure of a whole answer, but servers that do not compute log-probabilities send zeros. Believed,
     one such number would settle the entropy at 0.
     """
-    if sample.logprob == 0.0 or sample.sampling_logprob == 0.0:
+    if 0.0 in (sample.logprob, sample.sampling_logprob, sample.prefix_logprob):
         return replace(
-            sample, logprob=sample.logprob or None, sampling_logprob=sample.sampling_logprob or None
+            sample,
+            logprob=sample.logprob or None,
+            sampling_logprob=sample.sampling_logprob or None,
+            prefix_logprob=sample.prefix_logprob or None,
         )
     return sample
 

@@ -35,6 +35,8 @@ class Sample:
     token_entropies   for a judged answer: the entropies of the next-token distributions along it, in nats
     token_count       how many tokens were generated for it and paid for, thinking included; None where unknown
     temperature       the temperature it was drawn at, None where unknown
+    prefix_logprob    where the provider omits the end token: the log-probability of all other tokens, at the
+                      temperature of the samples; None where it is unknown or the end token is included
 
     >>> Sample("Paris", logprob=-0.2).complete
     True
@@ -53,9 +55,11 @@ class Sample:
     token_entropies: tuple[float, ...] | None = None
     token_count: int | None = None
     temperature: float | None = None
+    prefix_logprob: float | None = None
 
     def __post_init__(self) -> None:
         _check_logprob("logprob", self.logprob)
+        _check_logprob("prefix_logprob", self.prefix_logprob)
         _check_logprob("sampling_logprob", self.sampling_logprob)
         for entropy in self.token_entropies or ():
             check_token_entropy(entropy)

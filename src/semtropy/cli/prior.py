@@ -22,7 +22,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "fit",
         help="fit a prior and write it to a file",
         description="Fit a prior to the questions of recordings, which need meanings but no grades, and write it to a "
-        "file for --prior of check, score and serve.",
+        "file for --prior of check, score and serve. Several recordings are fitted one by one, and combined.",
     )
     fit.add_argument(
         "recordings", nargs="+", metavar="RECORDING", help="recordings of the model, with meanings"
@@ -37,8 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..estimators import Prior
     from ..recording import read_recording
 
-    rows = [row for path in arguments.recordings for row in read_recording(path)]
-    prior = Prior.fit(rows)
+    recordings = [read_recording(path) for path in arguments.recordings]
+    rows = [row for recording in recordings for row in recording]
+    prior = Prior.combine([Prior.fit(recording) for recording in recordings])
     try:
         prior.save(arguments.out)
     except OSError as error:

@@ -51,17 +51,18 @@ def share_distribution(
     components: Sequence[PosteriorComponent], meaning: int, rival: int | None = None
 ) -> tuple[ShareDistribution, float]:
     """The posterior of the probability of `meaning`, and the predictive probability of `rival` (0 for None)."""
-    floors = components[0].floors
-    steps = np.zeros((2 if rival is None else 3, floors.size))
+    steps = np.zeros((2 if rival is None else 3, components[0].floors.size))
     steps[:2, meaning] = 1, 2
     if rival is not None:
         steps[2, rival] = 1
     ratios = _ratios(components, steps)
     weights = np.array([c.weight for c in components])
     weights = weights / weights.sum()
-    first, low = ratios[:, 0], float(floors[meaning])
+    first, low = ratios[:, 0], np.array([c.floors[meaning] for c in components])
     variances = np.maximum(ratios[:, 1] - first**2, 0.0)
-    own = ShareDistribution(weights, low, low + exact_room(floors), first, variances)
+    rooms = {id(c.floors): exact_room(c.floors) for c in components}
+    high = low + np.array([rooms[id(c.floors)] for c in components])
+    own = ShareDistribution(weights, low, high, first, variances)
     return own, 0.0 if rival is None else float(weights @ ratios[:, 2])
 
 
@@ -91,8 +92,9 @@ def _paths(components: Sequence[PosteriorComponent]) -> list[list[PosteriorCompo
     """Neighbours with the same factors and rising masses, as the solver takes them."""
 
     def follows(last: PosteriorComponent, c: PosteriorComponent) -> bool:
-        factors = np.array_equal(last.p, c.p) and np.array_equal(last.q, c.q) and last.alpha == c.alpha
-        return factors and last.mass < c.mass
+        if last.alpha != c.alpha or not last.mass < c.mass:
+            return False
+        return all(np.array_equal(getattr(last, name), getattr(c, name)) for name in ("p", "q", "floors"))
 
     groups: list[list[PosteriorComponent]] = []
     for component in components:
@@ -105,16 +107,16 @@ def _paths(components: Sequence[PosteriorComponent]) -> list[list[PosteriorCompo
 
 @dataclass(frozen=True, eq=False)
 class ShareDistribution:
-    """A mixture of beta distributions on [low, high], each with the exact mean and variance of its component.
+    """A mixture of beta distributions, each on its [low, high] with the exact mean and variance of its component.
 
-    >>> even = ShareDistribution(np.ones(1), 0.0, 1.0, np.array([0.5]), np.array([1 / 12]))
+    >>> even = ShareDistribution(np.ones(1), np.zeros(1), np.ones(1), np.array([0.5]), np.array([1 / 12]))
     >>> even.cdf([0.25]).round(6).tolist(), round(even.quantile(0.9), 6)
     ([0.25], 0.9)
     """
 
     weights: Floats
-    low: float
-    high: float
+    low: Floats
+    high: Floats
     means: Floats
     variances: Floats
 
@@ -130,10 +132,11 @@ class ShareDistribution:
         point = (self.variances < LEAST_VARIANCE) | (width <= 0)
         result = (x >= self.means).astype(float)
         if not point.all():
-            share = np.clip((self.means[~point] - self.low) / width, 1e-9, 1 - 1e-9)
+            low, width = self.low[~point], width[~point]
+            share = np.clip((self.means[~point] - low) / width, 1e-9, 1 - 1e-9)
             spread = np.minimum(self.variances[~point] / width**2, 0.999 * share * (1 - share))
             total = share * (1 - share) / spread - 1
-            at = np.clip((x - self.low) / width, 0.0, 1.0)
+            at = np.clip((x - low) / width, 0.0, 1.0)
             result[:, ~point] = betainc(share * total, (1 - share) * total, at)
         return np.asarray(result @ self.weights)
 
@@ -141,7 +144,8 @@ class ShareDistribution:
         """The smallest probability whose `cdf` reaches `level`."""
         if not 0 <= level <= 1:
             raise InputError(f"level is {level}: a probability from 0 to 1")
-        low, high = min(self.low, float(self.means.min())), max(self.high, float(self.means.max()))
+        low = float(min(self.low.min(), self.means.min()))
+        high = float(max(self.high.max(), self.means.max()))
         for _ in range(6):  # each pass narrows the bracket sixteen-fold
             points = np.linspace(low, high, 17)
             above = self.cdf(points) >= level

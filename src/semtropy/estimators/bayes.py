@@ -15,6 +15,7 @@ from ..entropy.two_level import component_moments
 from ..errors import ConvergenceError, InputError
 from ..nouns import Agreement, Belief, Beliefs, Evidence, JudgedAnswer, KnownAgreement
 from .agreement import PosteriorAgreement
+from .ends import readings
 from .prior import Prior
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ DEFAULT_PRIOR = (
     "no prior was fitted to this model, so the one that ships was used: "
     "`semtropy prior fit RECORDING --out FILE` fits one"
 )
+NO_ENDS = "the log-probabilities leave out the end token, so its probability is estimated"
 NO_FLOORS = "no sample has a usable log-probability: the belief rests on counts alone"
 
 
@@ -51,28 +53,54 @@ class Bayes:
     uses_answer: bool = field(default=True, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
-        seen = Observations.of(evidence)
+        found = [self._posterior_of(each) for each in self._readings(evidence)]
+        seen = found[0].seen  # the end token's least probability comes first, hence the least lower bounds
         if seen.settled is not None:
             return Belief(
                 seen.settled, 0.0, Known(seen.settled), agreement=_settled_agreement(seen, evidence)
             )
-        components, log_prior = self.prior.for_evidence(evidence, seen.floors.size)
-        found = component_moments([seen], components, tolerance=TOLERANCE, log_prior=log_prior)
-        weights = _posterior(log_prior, found.log_evidence)[0]
-        mean, variance = mix(weights, found.mean[0], found.variance[0])
-        parts = _posterior_components(seen, components, weights)
+        weights = _posterior(np.concatenate([each.log_weights for each in found]))
+        ends = np.cumsum([each.log_weights.size for each in found])
+        means, variances = (np.concatenate(own) for own in zip(*(e.moments for e in found), strict=True))
+        mean, variance = mix(weights, means, variances)
         matter = significant(weights)
-        moments = found.mean[0][matter], found.variance[0][matter]
-        notes = (() if self.prior.trained_on else (DEFAULT_PRIOR,)) + (
-            () if seen.floors.any() else (NO_FLOORS,)
-        )
+        kept = zip(found, np.split(weights, ends[:-1]), np.split(matter, ends[:-1]), strict=True)
+        parts = tuple(part for each, own, which in kept for part in _posterior_components(each, own, which))
         agreement = (
             None if evidence.answer is None else PosteriorAgreement(parts, seen, evidence.answer.meaning)
         )
-        return Belief(mean, variance, Mixture(parts, moments=moments), notes, agreement)
+        distribution = Mixture(parts, moments=(means[matter], variances[matter]))
+        return Belief(mean, variance, distribution, self._notes(evidence, seen), agreement)
+
+    def _readings(self, evidence: Evidence) -> Iterator[_PriorReading]:
+        """The evidence, or under each probability of the end token where log-probabilities leave that out."""
+        read = readings(evidence, self.prior.ends)
+        for whole, log_weight in read:
+            seen = Observations.of(whole)
+            components, log_prior = self.prior.for_evidence(whole, seen.floors.size, normalised=len(read) > 1)
+            yield _PriorReading(seen, components, log_prior + log_weight)
+
+    def _posterior_of(self, reading: _PriorReading) -> _ReadingPosterior:
+        seen, components, log_prior = reading
+        if seen.settled is not None:
+            return _ReadingPosterior(seen, components, log_prior, (np.zeros(0), np.zeros(0)))
+        found = component_moments([seen], components, tolerance=TOLERANCE, log_prior=log_prior)
+        return _ReadingPosterior(
+            seen, components, log_prior + found.log_evidence[0], (found.mean[0], found.variance[0])
+        )
+
+    def _notes(self, evidence: Evidence, seen: Observations) -> tuple[str, ...]:
+        return (
+            *(() if self.prior.trained_on else (DEFAULT_PRIOR,)),
+            *(() if seen.floors.any() else (NO_FLOORS,)),
+            *((NO_ENDS,) if evidence.lacks_ends else ()),
+        )
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         means, variances = np.empty(len(evidences)), np.empty(len(evidences))
+        for i in _without_ends(evidences):
+            belief = self(evidences[i])
+            means[i], variances[i] = belief.mean, belief.variance
         for part in self._parts(evidences):
             at = part.places
             if part.settled is not None:
@@ -81,12 +109,15 @@ class Bayes:
             found = component_moments(
                 part.seen, part.components, tolerance=TOLERANCE, log_prior=part.log_prior
             )
-            means[at], variances[at] = _mixed(_posterior(part.log_prior, found.log_evidence), found)
+            means[at], variances[at] = _mixed(_posterior(part.log_prior + found.log_evidence), found)
         return Beliefs(means, variances)
 
     def agreements(self, evidences: Sequence[Evidence]) -> Floats:
         """The mean agreement of many questions, each with a judged answer: E[b_j] as a ratio of evidences."""
         result = np.empty(len(evidences))
+        for i in _without_ends(evidences):
+            agreement = self(evidences[i]).agreement
+            result[i] = np.nan if agreement is None else agreement.mean
         for part in self._parts(evidences):
             meanings = [judged(evidences[i]).meaning for i in part.places]
             if part.settled is not None:
@@ -102,7 +133,7 @@ class Bayes:
                 ).log_evidence
                 for seen in (part.seen, once_more)
             )
-            weights = _posterior(part.log_prior, before)
+            weights = _posterior(part.log_prior + before)
             known = np.isfinite(before) & np.isfinite(after)
             ratio = np.exp(np.where(known, after, 0.0) - np.where(known, before, 0.0)) * known
             result[part.places] = np.clip((weights * ratio).sum(axis=1), 0.0, 1.0)
@@ -110,22 +141,24 @@ class Bayes:
 
     def _parts(self, evidences: Sequence[Evidence]) -> Iterator[_Part]:
         """Questions that share their components, in parts of limited size; those that are settled alone."""
-        groups: dict[tuple[Component, ...], list[int]] = {}
-        seen, log_priors = [], []
+        groups: dict[tuple[Component, ...], list[tuple[int, _PriorReading]]] = {}
         for i, evidence in enumerate(evidences):
-            own = Observations.of(evidence)
-            components, log_prior = self.prior.for_evidence(evidence, own.floors.size)
-            seen.append(own)
-            log_priors.append(log_prior)
-            if own.settled is not None:
-                yield _Part([i], [own], (), log_prior, own.settled)
+            if evidence.lacks_ends:
+                continue
+            (reading,) = self._readings(evidence)
+            if reading.seen.settled is not None:
+                yield _Part([i], [reading.seen], (), reading.log_prior, reading.seen.settled)
             else:
-                groups.setdefault(components, []).append(i)
-        for components, places in groups.items():
-            for start in range(0, len(places), CHUNK):
-                at = places[start : start + CHUNK]
+                groups.setdefault(reading.components, []).append((i, reading))
+        for components, members in groups.items():
+            for start in range(0, len(members), CHUNK):
+                at = members[start : start + CHUNK]
                 yield _Part(
-                    at, [seen[i] for i in at], components, np.array([log_priors[i] for i in at]), None
+                    [i for i, _ in at],
+                    [reading.seen for _, reading in at],
+                    components,
+                    np.array([reading.log_prior for _, reading in at]),
+                    None,
                 )
 
 
@@ -147,6 +180,23 @@ class AgreementScore:
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         return Beliefs(1.0 - Bayes(self.prior).agreements(evidences), None)
+
+
+class _PriorReading(NamedTuple):
+    """One reading of the evidence: observations, the components of the prior and their log-weights."""
+
+    seen: Observations
+    components: tuple[Component, ...]
+    log_prior: Floats
+
+
+class _ReadingPosterior(NamedTuple):
+    """The posterior under one reading: log-weights that are not normalised, and moments, of every column."""
+
+    seen: Observations
+    components: tuple[Component, ...]
+    log_weights: Floats
+    moments: tuple[Floats, Floats]
 
 
 class _Part(NamedTuple):
@@ -175,13 +225,17 @@ def _settled_agreement(seen: Observations, evidence: Evidence) -> Agreement | No
     return KnownAgreement(float(shares[evidence.answer.meaning]), float(others.max(initial=0.0)))
 
 
-def _posterior(log_prior: Floats, log_evidence: Floats) -> Floats:
-    log_weights = log_prior + log_evidence
-    top = log_weights.max(axis=1, keepdims=True)
+def _without_ends(evidences: Sequence[Evidence]) -> list[int]:
+    return [i for i, evidence in enumerate(evidences) if evidence.lacks_ends]
+
+
+def _posterior(log_weights: Floats) -> Floats:
+    """Weights that sum to 1, along the last axis."""
+    top = log_weights.max(axis=-1, keepdims=True)
     if not np.isfinite(top).all():
         raise ConvergenceError("no component of the prior can explain what was seen")
     weights = np.exp(log_weights - top)
-    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
+    shares: Floats = weights / weights.sum(axis=-1, keepdims=True)
     return shares
 
 
@@ -192,15 +246,13 @@ def _mixed(weights: Floats, found: Moments) -> tuple[Floats, Floats]:
 
 
 def _posterior_components(
-    seen: Observations, components: Sequence[Component], weights: Floats
-) -> tuple[PosteriorComponent, ...]:
-    """The components of the posterior, without the least probable ones (1e-4 of the weight in all)."""
-    parts, column, matter = [], 0, significant(weights)
-    for component in components:
+    found: _ReadingPosterior, weights: Floats, matter: NDArray[np.bool_]
+) -> Iterator[PosteriorComponent]:
+    """The components of the posterior that matter."""
+    seen, column = found.seen, 0
+    for component in found.components:
         p, q = component.sequences.powers(component.alpha, seen)
         for mass in component_grid(component, seen.floors.size).mass.tolist():
             if matter[column]:
-                weight = float(weights[column])
-                parts.append(PosteriorComponent(weight, p, q, seen.floors, mass, component.alpha))
+                yield PosteriorComponent(float(weights[column]), p, q, seen.floors, mass, component.alpha)
             column += 1
-    return tuple(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["ComponentMixture", "prior_entropies"]
+__all__ = ["ComponentMixture", "prior_entropies", "united"]
 
 BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more meanings than that
 
@@ -46,6 +46,19 @@ class ComponentMixture:
         ]
         return cls(tuple(component for component, _ in kept), tuple(own for _, own in kept))
 
+    @classmethod
+    def average(cls, mixtures: Sequence[ComponentMixture]) -> ComponentMixture:
+        """The mixture that takes each of `mixtures` with the same probability."""
+        components, log_weights = united(tuple((m.components, m.log_weights()) for m in mixtures))
+        weights = np.exp(log_weights).mean(axis=0)
+        return cls.of_columns(components, weights, np.ones(weights.size, dtype=bool))
+
+    def log_weights(self) -> Floats:
+        """The logarithms of all weights, concatenated."""
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(np.array([weight for own in self.weights for weight in own]))
+        return logs
+
     def reaching(self, meanings: int) -> tuple[tuple[Component, ...], Floats]:
         """Components and their log-weights, concatenated; with larger sizes where `meanings` seen call for them."""
         return _reaching(self, meanings)
@@ -70,6 +83,42 @@ def _reaching(mixture: ComponentMixture, meanings: int) -> tuple[tuple[Component
     with np.errstate(divide="ignore"):
         log_weights: Floats = np.log(flat / flat.sum())
     return tuple(components), log_weights
+
+
+def united(
+    parts: Sequence[tuple[tuple[Component, ...], Floats]],
+) -> tuple[tuple[Component, ...], Floats]:
+    """One grid with every column of several mixtures, and the log-weights of each mixture in it, one row each.
+
+    A column that a mixture does not have has the log-weight -inf there.
+
+    >>> from semtropy.entropy.components import SequencePrior
+    >>> one, other = (DirichletComponent(1.0, SequencePrior(1.0), sizes) for sizes in ((1, 2), (2, 5)))
+    >>> grid, rows = united([((one,), np.zeros(2)), ((other,), np.zeros(2))])
+    >>> grid[0].points, rows.tolist()
+    ((1, 2, 5), [[0.0, 0.0, -inf], [-inf, 0.0, 0.0]])
+    """
+    held: dict[Component, set[float]] = {}
+    for components, _ in parts:
+        for component in components:
+            held.setdefault(_with_points(component, (1,)), set()).update(component.points)
+    grid = tuple(_with_points(component, sorted(points)) for component, points in held.items())
+    place = {key: i for i, key in enumerate(_columns(grid))}
+    rows = np.full((len(parts), len(place)), -np.inf)
+    for row, (components, log_weights) in zip(rows, parts, strict=True):
+        row[[place[key] for key in _columns(components)]] = log_weights
+    return grid, rows
+
+
+def _columns(components: Sequence[Component]) -> list[tuple[Component, float]]:
+    return [(_with_points(component, (1,)), point) for component in components for point in component.points]
+
+
+def _with_points(component: Component, points: Sequence[float]) -> Component:
+    """The same component with other sizes or concentrations."""
+    if isinstance(component, DirichletComponent):
+        return replace(component, sizes=tuple(int(point) for point in points))
+    return replace(component, concentrations=tuple(float(point) for point in points))
 
 
 @lru_cache(maxsize=1024)

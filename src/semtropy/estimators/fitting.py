@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["component_grid", "fit_conditional", "fit_marginal", "matters"]
+__all__ = ["NEGLIGIBLE", "component_grid", "fit_conditional", "fit_marginal", "matters"]
 
 SEQUENCE_PRIORS = (
     *(SequencePrior(theta) for theta in (0.03, 0.1, 0.3, 1.0)),
@@ -97,10 +97,10 @@ def fit_conditional(log_joint: Floats, log_answer: Floats, shares: Floats) -> tu
     return weights, explained
 
 
-def matters(explained: Floats) -> NDArray[np.bool_]:
-    """The columns worth keeping: all but those that together explain next to nothing of the training questions."""
+def matters(explained: Floats, negligible: float) -> NDArray[np.bool_]:
+    """The columns worth keeping: all but those that together explain a `negligible` share of the training questions."""
     order = np.argsort(explained)
-    dropped = np.cumsum(explained[order]) <= NEGLIGIBLE * explained.sum()
+    dropped = np.cumsum(explained[order]) <= negligible * explained.sum()
     keep = np.ones(explained.size, dtype=bool)
     keep[order[dropped]] = False
     return keep

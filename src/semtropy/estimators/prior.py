@@ -5,6 +5,14 @@ each meaning (`semtropy.entropy.DirichletComponent` and `PitmanYorComponent`). O
 other is for samples that follow a judged answer of known log-probability, and its weights mean something only together
 with the evidence of that answer (see fitting.py). Both are fitted on the first 8 and the first 16 samples of the
 training questions, because the prior is used with few. Without training questions, the shipped default is used.
+
+A prior may combine fits on several recordings. Each predicts the samples that follow an answer; the combined prior
+takes each with the same probability. With the weights a_rk of fit r and the evidence Z_k of the answer under component
+k, the weight of component k given the answer is the mean over r of
+
+    a_rk Z_k / sum_l a_rl Z_l,
+
+so a model unlike all of them leaves the belief wide, where a fit to the pooled questions is sure of their average.
 """
 
 from __future__ import annotations
@@ -18,13 +26,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ..entropy.observations import Observations
 from ..entropy.two_level import component_moments
 from ..errors import InputError
-from .component_mixture import ComponentMixture, prior_entropies
-from .fitting import component_grid, fit_conditional, fit_marginal, matters
-from .prior_json import prior_from_json, prior_to_json
+from ..nouns import Evidence, JudgedAnswer
+from .component_mixture import ComponentMixture, prior_entropies, united
+from .ends import DEFAULT_ENDS, fit_ends
+from .fitting import NEGLIGIBLE, component_grid, fit_conditional, fit_marginal, matters
+from .prior_json import PriorFields, prior_from_json, prior_to_json
 from .training import TrainingQuestion
 
 if TYPE_CHECKING:
@@ -33,7 +44,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..entropy.components import Component
-    from ..nouns import Evidence, JudgedAnswer
 
     Floats = NDArray[np.float64]
 
@@ -50,9 +60,10 @@ class Prior:
     """What to expect of a question before sampling.
 
     samples        the mixture for samples without a judged answer
-    answered       the mixture for samples that follow an answer of known log-probability
+    answered       mixtures for samples that follow an answer of known log-probability, one for each fit combined
     trained_on     how many questions it was fitted on; 0 for the one that ships
     token_entropy  the mean of the largest token entropy along the training answers, in nats; None where unknown
+    ends           equally probable values of the end token's probability, for log-probabilities that leave it out
 
     >>> prior = Prior.default()
     >>> round(sum(sum(own) for own in prior.samples.weights), 9)
@@ -60,9 +71,10 @@ class Prior:
     """
 
     samples: ComponentMixture
-    answered: ComponentMixture
+    answered: tuple[ComponentMixture, ...]
     trained_on: int = 0
     token_entropy: float | None = None
+    ends: tuple[float, ...] = DEFAULT_ENDS
 
     @classmethod
     def default(cls) -> Prior:
@@ -70,44 +82,65 @@ class Prior:
         return _default()
 
     @classmethod
-    def fit(cls, rows: Iterable[Any]) -> Prior:
-        """Learn from training questions: a Recording, or rows of its schema with samples and their meanings."""
+    def fit(cls, rows: Iterable[Any], *, negligible: float = NEGLIGIBLE) -> Prior:
+        """Learn from training questions: a Recording, or rows of its schema with samples and their meanings.
+
+        Components that together explain a `negligible` share of the questions are dropped.
+        """
         training = [TrainingQuestion.of(row) for row in rows]
         if not training:
             return cls.default()
         grid = component_grid()
+        ends = fit_ends(end for question in training for end in question.ends)
         evidences = [evidence for question in training for evidence in question.alone]
         shares = np.array([1 / len(question.alone) for question in training for _ in question.alone])
         samples = ComponentMixture.of_columns(
-            grid, *_kept(fit_marginal(_log_evidence(evidences, grid), shares))
+            grid, *_kept(fit_marginal(_log_evidence(evidences, grid), shares), negligible)
         )
         answered = [question for question in training if question.answered]
         if not answered:
-            return cls(samples, samples, len(training))
-        joint = [evidence for question in answered for evidence in question.answered]
-        counts = [len(question.answered) for question in answered]
-        known = [q.answer_only.answer.token_entropy for q in answered if q.answer_only.answer is not None]
-        entropies = [entropy for entropy in known if entropy is not None]
-        centre = float(np.mean(entropies)) if entropies else None
-        tilts = np.array([_tilt(grid, evidence.answer, centre) for evidence in joint])
-        alone = _log_evidence([question.answer_only for question in answered], grid)
-        fitted = fit_conditional(
-            _log_evidence(joint, grid) + tilts,
-            np.repeat(alone, counts, axis=0) + tilts,
-            np.repeat(1 / np.array(counts, dtype=float), counts),
-        )
-        return cls(samples, ComponentMixture.of_columns(grid, *_kept(fitted)), len(training), centre)
+            return cls(samples, (samples,), len(training), None, ends)
+        centre = _mean_token_entropy(answered)
+        fitted = ComponentMixture.of_columns(grid, *_kept(_fit_answered(answered, grid, centre), negligible))
+        return cls(samples, (fitted,), len(training), centre, ends)
 
-    def for_evidence(self, evidence: Evidence, meanings: int) -> tuple[tuple[Component, ...], Floats]:
+    @classmethod
+    def combine(cls, priors: Sequence[Prior]) -> Prior:
+        """One prior from fits on several recordings, each as probable as the others.
+
+        >>> both = Prior.combine([Prior.default(), Prior.default()])
+        >>> len(both.answered) == 2 * len(Prior.default().answered)
+        True
+        """
+        if not priors:
+            raise InputError("priors is empty: combine at least one")
+        centres = [prior.token_entropy for prior in priors if prior.token_entropy is not None]
+        return cls(
+            ComponentMixture.average([prior.samples for prior in priors]),
+            tuple(mixture for prior in priors for mixture in prior.answered),
+            sum(prior.trained_on for prior in priors),
+            float(np.mean(centres)) if centres else None,
+            tuple(np.mean([prior.ends for prior in priors], axis=0).round(6).tolist()),
+        )
+
+    def for_evidence(
+        self, evidence: Evidence, meanings: int, *, normalised: bool = False
+    ) -> tuple[tuple[Component, ...], Floats]:
         """The components for a question and their log-weights, concatenated.
 
-        Parameters: the evidence, and the number of meanings seen, the answer's included.
+        Parameters: the evidence; the number of meanings seen, the answer's included; and whether the log-weights are
+        to be divided by the evidence of the answer, so that they compare between answers.
         """
         answer = evidence.answer
         if answer is None or answer.logprob is None:
             return self.samples.reaching(meanings)
-        components, log_weights = self.answered.reaching(meanings)
-        return components, log_weights + _tilt(components, answer, self.token_entropy)
+        components, rows = _reaching(self.answered, meanings)
+        tilt = _tilt(components, answer, self.token_entropy)
+        if len(rows) == 1 and not normalised:
+            return components, rows[0] + tilt
+        log_z = answer_log_evidence(components, answer.logprob)
+        predicted = logsumexp(rows + (tilt + log_z), axis=1, keepdims=True)
+        return components, tilt + logsumexp(rows - predicted, axis=0)
 
     def save(self, path: str | Path) -> None:
         """Write a small JSON file."""
@@ -125,7 +158,9 @@ class Prior:
 
     def as_dict(self) -> dict[str, Any]:
         """The content of the file."""
-        return prior_to_json(self.samples, self.answered, self.trained_on, self.token_entropy)
+        return prior_to_json(
+            PriorFields(self.samples, self.answered, self.trained_on, self.token_entropy, self.ends)
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Prior:
@@ -139,6 +174,40 @@ def _default() -> Prior:
     return Prior.from_dict(json.loads(text))
 
 
+@lru_cache(maxsize=1024)
+def _reaching(mixtures: tuple[ComponentMixture, ...], meanings: int) -> tuple[tuple[Component, ...], Floats]:
+    """The columns of all mixtures and the log-weights of each in them, one row each."""
+    return united([mixture.reaching(meanings) for mixture in mixtures])
+
+
+@lru_cache(maxsize=4096)
+def answer_log_evidence(components: tuple[Component, ...], logprob: float) -> Floats:
+    """The log-evidence of an answer alone under every column."""
+    answer = Observations.of(Evidence(counts=(), answer=JudgedAnswer(0, logprob)))
+    found: Floats = component_moments([answer], components, tolerance=1e-5).log_evidence[0]
+    return found
+
+
+def _mean_token_entropy(questions: Sequence[TrainingQuestion]) -> float | None:
+    answers = [question.answer_only.answer for question in questions]
+    known = [a.token_entropy for a in answers if a is not None and a.token_entropy is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _fit_answered(
+    questions: Sequence[TrainingQuestion], grid: Sequence[Component], centre: float | None
+) -> tuple[Floats, Floats]:
+    joint = [evidence for question in questions for evidence in question.answered]
+    counts = [len(question.answered) for question in questions]
+    tilts = np.array([_tilt(grid, evidence.answer, centre) for evidence in joint])
+    alone = _log_evidence([question.answer_only for question in questions], grid)
+    return fit_conditional(
+        _log_evidence(joint, grid) + tilts,
+        np.repeat(alone, counts, axis=0) + tilts,
+        np.repeat(1 / np.array(counts, dtype=float), counts),
+    )
+
+
 def _tilt(components: Sequence[Component], answer: JudgedAnswer | None, centre: float | None) -> Floats:
     """What the token entropies of an answer add to the log-weight of each column."""
     means = prior_entropies(tuple(components))
@@ -147,9 +216,9 @@ def _tilt(components: Sequence[Component], answer: JudgedAnswer | None, centre: 
     return TILT * (answer.token_entropy - centre) * means
 
 
-def _kept(fitted: tuple[Floats, Floats]) -> tuple[Floats, NDArray[np.bool_]]:
+def _kept(fitted: tuple[Floats, Floats], negligible: float) -> tuple[Floats, NDArray[np.bool_]]:
     weights, explained = fitted
-    return weights, matters(explained)
+    return weights, matters(explained, negligible)
 
 
 def _log_evidence(evidences: Sequence[Evidence], grid: Sequence[Component]) -> Floats:

@@ -4,46 +4,66 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..entropy.components import DirichletComponent, PitmanYorComponent, SequencePrior
 from ..errors import InputError
 from .component_mixture import ComponentMixture
+from .ends import DEFAULT_ENDS
 
 if TYPE_CHECKING:
     from ..entropy.components import Component
 
-__all__ = ["prior_from_json", "prior_to_json"]
+__all__ = ["PriorFields", "prior_from_json", "prior_to_json"]
 
 VERSION = 2
 
 
-def prior_to_json(
-    samples: ComponentMixture, answered: ComponentMixture, trained_on: int, token_entropy: float | None
-) -> dict[str, Any]:
+class PriorFields(NamedTuple):
+    """What a prior file holds, in the order of the fields of `Prior`."""
+
+    samples: ComponentMixture
+    answered: tuple[ComponentMixture, ...]
+    trained_on: int
+    token_entropy: float | None
+    ends: tuple[float, ...]
+
+
+def prior_to_json(fields: PriorFields) -> dict[str, Any]:
     """The content of a prior file."""
     return {
         "semtropy_prior": VERSION,
-        "trained_on": trained_on,
-        "token_entropy": token_entropy,
-        "samples": _mixture_to_json(samples),
-        "answered": _mixture_to_json(answered),
+        "trained_on": fields.trained_on,
+        "token_entropy": fields.token_entropy,
+        "ends": list(fields.ends),
+        "samples": _mixture_to_json(fields.samples),
+        "answered": [_mixture_to_json(mixture) for mixture in fields.answered],
     }
 
 
-def prior_from_json(
-    data: Mapping[str, Any],
-) -> tuple[ComponentMixture, ComponentMixture, int, float | None]:
-    """Both mixtures, the number of training questions and their mean token entropy; an error names what is wrong."""
+def prior_from_json(data: Mapping[str, Any]) -> PriorFields:
+    """The fields of a prior; an error names what is wrong."""
     version = data.get("semtropy_prior") if isinstance(data, Mapping) else None
     if version == 1:
         mixture = _mixture_from_json(data["kinds"], _from_version_1)
-        return mixture, mixture, int(data["trained_on"]), None
+        return PriorFields(mixture, (mixture,), int(data["trained_on"]), None, DEFAULT_ENDS)
     if version != VERSION:
         raise InputError(f'not a prior: the key "semtropy_prior" must be {VERSION} or 1')
-    samples, answered = (_mixture_from_json(data[name]) for name in ("samples", "answered"))
-    entropy = data.get("token_entropy")
-    return samples, answered, int(data["trained_on"]), None if entropy is None else float(entropy)
+    entropy, ends = data.get("token_entropy"), tuple(float(end) for end in data.get("ends", DEFAULT_ENDS))
+    if not ends or not all(0 < end <= 1 for end in ends):
+        raise InputError('"ends" must be probabilities above 0')
+    samples, answered = _mixture_from_json(data["samples"]), data["answered"]
+    if answered and isinstance(answered[0], Mapping):
+        answered = [answered]
+    if not answered:
+        raise InputError('"answered" must hold at least one mixture')
+    return PriorFields(
+        samples,
+        tuple(_mixture_from_json(mixture) for mixture in answered),
+        int(data["trained_on"]),
+        None if entropy is None else float(entropy),
+        ends,
+    )
 
 
 def _mixture_to_json(mixture: ComponentMixture) -> list[dict[str, Any]]:

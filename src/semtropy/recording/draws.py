@@ -29,6 +29,7 @@ class Draws:
     probabilities  exp(logprobs); 0 where `sequences` is -1, so that it adds nothing to a lower bound
     lengths        exp(mean token log-probability), or None if any sample lacks token log-probabilities
     answer         the judged answer, its meaning and sequence numbered as those of the samples; None if unknown
+    ends_left_out  whether `logprobs` leave out the end token: they are then prefix log-probabilities, no lower bounds
 
     >>> draws = Draws.of([Sample("Paris", -0.7), Sample("Rome", -2.0), Sample("Paris", -0.7)], Partition((0, 1, 0)))
     >>> draws.sequences.tolist(), draws.evidence([2, 0]).counts
@@ -42,6 +43,7 @@ class Draws:
     probabilities: NDArray[np.float64]
     lengths: NDArray[np.float64] | None
     answer: JudgedAnswer | None = None
+    ends_left_out: bool = False
 
     @classmethod
     def of(
@@ -55,17 +57,18 @@ class Draws:
         strings: dict[str, int] = {}
         sequences: dict[object, int] = {}
         string_ids, sequence_ids, logprobs, lengths = [], [], [], []
+        left_out = any(sample.prefix_logprob is not None for sample in samples)
         for sample in samples:
             string_ids.append(strings.setdefault(sample.text, len(strings)))
             if sample.token_logprobs:
                 lengths.append(math.exp(math.fsum(sample.token_logprobs) / len(sample.token_logprobs)))
-            if sample.logprob is None or not sample.complete:
+            logprob = sample.prefix_logprob if left_out else sample.logprob
+            if logprob is None or not sample.complete:
                 sequence_ids.append(-1)
                 logprobs.append(0.0)
                 continue
-            key = sequence_key(sample, sample.logprob)
-            sequence_ids.append(sequences.setdefault(key, len(sequences)))
-            logprobs.append(sample.logprob)
+            sequence_ids.append(sequences.setdefault(sequence_key(sample, logprob), len(sequences)))
+            logprobs.append(logprob)
         sequence = np.array(sequence_ids, dtype=np.int32)
         # math.exp, sample by sample: np.exp may differ in the last bit from what Evidence.gather adds up.
         numbered = zip(logprobs, sequence_ids, strict=True)
@@ -81,6 +84,7 @@ class Draws:
             answer=None
             if answer is None or answer_meaning is None
             else judged_answer(answer, answer_meaning, sequences.get),
+            ends_left_out=left_out,
         )
 
     def __len__(self) -> int:
@@ -88,7 +92,7 @@ class Draws:
 
     def evidence(self, order: Sequence[int] | NDArray[np.integer]) -> Evidence:
         """`Evidence.gather` of the samples at the indices `order` (repeats allowed), equal to the last bit."""
-        tally = _Tally(self.lengths is not None, self.answer)
+        tally = _Tally(self.lengths is not None, self.answer, self.ends_left_out)
         for draw in self._pick(order):
             tally.add(*draw)
         return tally.evidence()
@@ -98,7 +102,7 @@ class Draws:
 
         Without an answer there is none after 0 samples.
         """
-        tally = _Tally(self.lengths is not None, self.answer)
+        tally = _Tally(self.lengths is not None, self.answer, self.ends_left_out)
         if self.answer is not None:
             yield tally.evidence()
         for draw in self._pick(order):
@@ -124,8 +128,8 @@ class Draws:
 class _Tally:
     """Running totals from which the evidence so far can be read at any time."""
 
-    def __init__(self, lengths_known: bool, answer: JudgedAnswer | None) -> None:
-        self.lengths_known, self.answer = lengths_known, answer
+    def __init__(self, lengths_known: bool, answer: JudgedAnswer | None, ends_left_out: bool) -> None:
+        self.lengths_known, self.answer, self.ends_left_out = lengths_known, answer, ends_left_out
         self.numbers: dict[int, int] = {}
         self.seen: dict[int, int] = {}  # the place of each sequence among those of its meaning
         self.seen_strings: set[int] = set()
@@ -162,6 +166,8 @@ class _Tally:
             self.floors[meaning] += probability
 
     def evidence(self) -> Evidence:
+        if self.ends_left_out:
+            return self._without_ends()
         return Evidence(
             counts=tuple(self.counts),
             floors=tuple(self.floors),
@@ -171,6 +177,16 @@ class _Tally:
             string_floors=tuple(self.string_floors),
             length_weights=tuple(self.lengths) if self.lengths_known else None,
             answer=self._judged(),
+        )
+
+    def _without_ends(self) -> Evidence:
+        unknown = zip(self.counts, self.no_logprob, strict=True)
+        return Evidence(
+            counts=tuple(self.counts),
+            length_weights=tuple(self.lengths) if self.lengths_known else None,
+            answer=self._judged(),
+            prefix_logprobs=tuple(self.found),
+            prefix_draws=tuple(count - missing for count, missing in unknown),
         )
 
     def _judged(self) -> JudgedAnswer | None:
@@ -183,4 +199,5 @@ class _Tally:
             logprob=answer.logprob,
             sequence=None if answer.sequence is None else self.seen.get(answer.sequence),
             token_entropy=answer.token_entropy,
+            prefix_logprob=answer.prefix_logprob,
         )

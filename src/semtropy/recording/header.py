@@ -86,6 +86,14 @@ class Header(JsonObject):
         """
         if self.fields.get("eos_included", True) is not True:
             return "the log-probabilities leave out the end token (eos_included)"
+        return self._why_not_of_sampling()
+
+    @property
+    def ends_left_out(self) -> bool:
+        """Whether the log-probabilities lack the end token, and nothing else: `bayes` models its probability."""
+        return self.eos_included is False and self._why_not_of_sampling() is None
+
+    def _why_not_of_sampling(self) -> str | None:
         corrected = self.fields.get("logprobs_of_sampling")
         if corrected is not None:
             return None if corrected else "the log-probabilities are not of the sampling distribution"

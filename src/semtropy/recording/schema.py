@@ -136,15 +136,16 @@ class Row(JsonObject):
         text = (
             Counter(sample.text for sample in samples).most_common(1)[0][0] if answer is None else answer.text
         )
-        known = [each for each in samples if each.text == text and each.logprob is not None and each.complete]
-        likeliest = max(
-            known, key=lambda each: -math.inf if each.logprob is None else each.logprob, default=None
-        )
+        found = [
+            (logprob, each.tokens)
+            for each, logprob in zip(samples, map(_known_logprob, samples), strict=True)
+            if each.text == text and each.complete and logprob is not None
+        ]
         if answer is None:
             answer = Answer(text)
         logprob, tokens = answer.sampling_logprob, answer.tokens
-        if logprob is None and likeliest is not None:
-            logprob, tokens = likeliest.logprob, likeliest.tokens
+        if logprob is None and found:
+            logprob, tokens = max(found, key=lambda pair: pair[0])
         return Sample(
             text,
             answer.logprob,
@@ -153,6 +154,7 @@ class Row(JsonObject):
             answer.complete,
             sampling_logprob=logprob if self.header.logprobs_usable else None,
             token_entropies=answer.token_entropies,
+            prefix_logprob=logprob if self.header.ends_left_out else None,
         )
 
     def answer_meaning(self) -> int | None:
@@ -198,10 +200,11 @@ class Row(JsonObject):
     def samples(self) -> tuple[Sample, ...]:
         """The samples; `logprob` is None where the header does not say that it can be used as a lower bound.
 
-        The recorded values stay in `row["samples"]`. Without a `logprob`, the token log-probabilities are summed.
+        Where the header says that the end token is left out, the recorded value is the `prefix_logprob`. The recorded
+        values stay in `row["samples"]`. Without a `logprob`, the token log-probabilities are summed.
         """
-        usable = self.header.logprobs_usable
-        return tuple(_sample(held, usable) for held in self.fields["samples"])
+        usable, prefix = self.header.logprobs_usable, self.header.ends_left_out
+        return tuple(_sample(held, usable, prefix) for held in self.fields["samples"])
 
     @property
     def meanings(self) -> tuple[int | None, ...]:
@@ -320,7 +323,11 @@ def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _sample(held: Mapping[str, Any], logprobs_usable: bool) -> Sample:
+def _known_logprob(sample: Sample) -> float | None:
+    return sample.prefix_logprob if sample.logprob is None else sample.logprob
+
+
+def _sample(held: Mapping[str, Any], logprobs_usable: bool, ends_left_out: bool) -> Sample:
     get = held.get
     tokens = get("tokens")
     return Sample(
@@ -329,6 +336,7 @@ def _sample(held: Mapping[str, Any], logprobs_usable: bool) -> Sample:
         None if tokens is None else tuple(tokens),
         _token_logprobs(held),
         get("complete") is not False,
+        prefix_logprob=_logprob(held) if ends_left_out else None,
     )
 
 
