@@ -18,7 +18,8 @@ from semtropy import Budget, FixedSamples, Sample, Verdict, check, stream
 from semtropy.errors import InputError
 from semtropy.meaning import ScriptedJudge
 from semtropy.models.scripted import ScriptedModel
-from semtropy.structured import Choices, JsonAnswers, ToolCalls, calls_to_text
+from semtropy.models.tool_calls import calls_to_text
+from semtropy.structured import Choices, JsonAnswers, ToolCalls
 from semtropy.structured.annotations import schema_of_type
 from semtropy.structured.document import find_json, plain
 from semtropy.verdict import Outcome

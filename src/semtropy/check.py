@@ -94,7 +94,8 @@ class Checker:
         model = _model(options.get("model", "smollm2"), options.get("max_tokens"))
         structure = _structure(options)
         judge = _judge("exact" if options.get("choices") is not None else options.get("judge"), model)
-        return cls(model, judge, terms, options.get("system"), structure)
+        asked = model if structure is None else structure.asking(model)
+        return cls(asked, judge, terms, options.get("system"), structure)
 
     def stream(
         self, prompt: Prompt, *, answer: str | Sample | None = None, rng: Generator | int | None = None

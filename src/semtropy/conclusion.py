@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .step import FieldStep, Step
     from .stopping import Budget
 
-__all__ = ["conclude", "make_verdict"]
+__all__ = ["conclude", "field_outcome", "make_verdict"]
 
 _DECIDED = {Reason.DECIDED_HIGH: Outcome.FLAGGED, Reason.DECIDED_LOW: Outcome.STEADY}
 
@@ -93,6 +93,12 @@ def make_verdict(
         partition=step.partition,
         draws=step.samples,
     )
+
+
+def field_outcome(field: FieldStep, step: Step, terms: Terms) -> Outcome:
+    """The outcome of one field after `step`, whether or not it is the last."""
+    reason = field.step.reason or step.reason or Reason.INTERRUPTED
+    return _outcome(field.step, reason, terms.threshold, terms.calibration)
 
 
 def _field(

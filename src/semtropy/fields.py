@@ -41,7 +41,10 @@ class FieldReading:
 
 @runtime_checkable
 class FieldReader(Protocol):
-    """A grouping that reads answers with a structure."""
+    """A grouping that reads answers with a structure.
+
+    What such answers have in common is less than their text, so that the probabilities of texts are bare lower bounds.
+    """
 
     def missing(self, answer: Sample) -> str | None:
         """Why there is no answer to judge, None where there is one."""

@@ -242,23 +242,18 @@ class _Inquiry:
             seconds=seconds,
         )
         judged = None if self.answer_label is None else self.answer
-        readings = self._readings(judged)
-        step = self._observed(
-            self.answer, self.samples, self.answer_label, self.labels, bounds=bool(readings)
-        )
+        reader = self.grouping if isinstance(self.grouping, FieldReader) else None
+        bounds = reader is not None
+        readings = () if reader is None else reader.fields(judged, self.samples)
+        step = self._observed(self.answer, self.samples, self.answer_label, self.labels, bounds=bounds)
         fields = tuple(
             FieldStep(each.name, each.value, each.required, self._field(each)) for each in readings
         )
         missing = None
         if judged is not None:
-            reader = self.grouping if isinstance(self.grouping, FieldReader) else None
             missing = missing_answer(judged) if reader is None else reader.missing(judged)
         step = replace(step, fields=fields, missing=missing)
         return replace(step, reason=self._reason(step))
-
-    def _readings(self, answer: Sample | None) -> Sequence[FieldReading]:
-        """The fields of a structured answer; none where answers are judged as a whole."""
-        return self.grouping.fields(answer, self.samples) if isinstance(self.grouping, FieldReader) else ()
 
     def _observed(
         self,

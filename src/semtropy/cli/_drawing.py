@@ -9,7 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..verdict import Outcome, percent
+from ..verdict import percent
+from ._field_table import COLOURS, draw_fields
 from ._text import one_line, printable
 
 if TYPE_CHECKING:
@@ -22,12 +23,6 @@ __all__ = ["draw_steps", "draw_verdict"]
 
 _WIDTH = 32
 _SHOWN = 8  # meanings that fit without scrolling
-_COLOURS = {
-    Outcome.STEADY: "green",
-    Outcome.FLAGGED: "red",
-    Outcome.UNDECIDED: "yellow",
-    Outcome.NO_ANSWER: "yellow",
-}
 
 
 def draw_steps(question: str, steps: Sequence[Step], terms: Terms) -> RenderableType:
@@ -44,6 +39,8 @@ def draw_steps(question: str, steps: Sequence[Step], terms: Terms) -> Renderable
     )
     drawn.append(f"  {len(last.samples)} of at most {total}")
     answer = Text("  answer    ").append(one_line(last.answer.text) or "(empty)", "bold")
+    if last.fields:
+        return Group(head, Text(), answer, drawn, Text(), draw_fields(last, terms))
     lines = [head, Text(), answer, *_agreement(last), drawn, Text()]
     if last.samples:
         lines += [_meanings(last), Text()]
@@ -116,7 +113,8 @@ def _column(value: float, top: float) -> int:
 
 
 def draw_verdict(verdict: Verdict) -> RenderableType:
-    """The verdict in sentences, the first of them coloured."""
+    """The verdict in sentences, the first of them coloured; the fields stand in the table above it."""
     first, *rest = printable(verdict.explain()).splitlines()
-    headline = Text(first, style=f"bold {_COLOURS[verdict.outcome]}")
+    rest = rest[len(verdict.fields) :]
+    headline = Text(first, style=f"bold {COLOURS[verdict.outcome]}")
     return Group(Text(), headline, *(Text(line) for line in rest))

@@ -96,6 +96,11 @@ def _line(prompt: str, outcome: Any, *, as_json: bool) -> str:
         return printable(f"failed    {prompt}: {outcome}")
     if as_json:
         return json_text(outcome.to_dict())
+    if outcome.fields:
+        found = outcome.headline().rstrip(".")
+        return printable(
+            f"{outcome.outcome:9} {found}  {outcome.samples:2} samples  {prompt} -> {outcome.answer}"
+        )
     agreement = "" if outcome.agreement is None else f"{outcome.agreement.mean:4.0%} again  "
     return printable(
         f"{outcome.outcome:9} {agreement}{outcome.entropy.mean:.2f} nats  {outcome.samples:2} samples  "

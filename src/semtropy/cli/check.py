@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..verdict import THRESHOLD
 from ._exit import EXIT_CODES
+from ._structure import add_structure_options, structure_options
 from ._text import json_text, say
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def register(commands: Any) -> None:
         help="the judge that groups answers by meaning: builtin (default), llm (asks the model that is checked), "
         "llm:MODEL, nli:NAME_OR_PATH, numeric, normalised or exact",
     )
+    add_structure_options(parser)
     add("--estimator", default="bayes", help="bayes (default), histogram, ...")
     add("--prior", metavar="FILE", help="a prior fitted on training questions")
     add("--calibration", metavar="FILE", help="a file written by `semtropy calibrate`")
@@ -146,6 +148,7 @@ def _checker(arguments: argparse.Namespace) -> Checker:
         "threshold": arguments.threshold,
         "answer_temperature": arguments.answer_temperature,
         "system": arguments.system,
+        **structure_options(arguments),  # type: ignore[typeddict-item]
     }
     if arguments.variance is not None:
         options["rule"] = VarianceBelow(arguments.variance)

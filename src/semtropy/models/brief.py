@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..conversation import as_messages, message_text
@@ -11,7 +11,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..conversation import Message, Prompt
 
-__all__ = ["EXAMPLES", "HEAD", "brief_prompt", "text_only"]
+__all__ = ["EXAMPLES", "HEAD", "brief_prompt", "json_prompt", "text_only"]
 
 EXAMPLES = (
     ("What is the capital of Italy?", "Rome"),
@@ -36,6 +36,28 @@ def brief_prompt(prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return f"{HEAD}Question: {prompt.strip()}\nAnswer:"
     return f"{HEAD}{''.join(_lines(as_messages(prompt)))}"
+
+
+JSON_HEAD = """Answer each question with JSON on one line.
+
+Question: Tell me about the book Moby-Dick.
+JSON (author, year): {"author": "Herman Melville", "year": 1851}
+
+Question: Tell me about the planet Mars.
+JSON (moons, colour): {"moons": ["Phobos", "Deimos"], "colour": "red"}
+
+"""
+
+
+def json_prompt(prompt: Prompt, fields: Iterable[str]) -> str:
+    """The prompt for an answer in JSON; of a conversation, the texts of its messages, one after another.
+
+    >>> json_prompt("Tell me about Oslo.", ["country"]).splitlines()[-2:]
+    ['Question: Tell me about Oslo.', 'JSON (country):']
+    """
+    messages = as_messages(prompt)
+    asked = "\n".join(text_only(message, place) for place, message in enumerate(messages))
+    return f"{JSON_HEAD}Question: {asked.strip()}\nJSON ({', '.join(fields)}):"
 
 
 def _lines(messages: Sequence[Message]) -> Iterator[str]:

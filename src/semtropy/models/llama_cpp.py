@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from ..conversation import Prompt
     from .weights import Progress
 
-__all__ = ["LlamaCpp", "gguf", "smollm2", "threads_for"]
+__all__ = ["BRIEF_TOKENS", "LlamaCpp", "gguf", "smollm2", "threads_for"]
 
 T = TypeVar("T")
 
 # The number of likeliest tokens per position among which those that end the answer are summed.
 _ALTERNATIVES = 64
+BRIEF_TOKENS = 32  # of an answer in a few words
 _COLDEST = 1e-3  # stands for temperature 0
 
 
@@ -57,7 +58,7 @@ class LlamaCpp:
         name: str | None = None,
         threads: int | None = None,
         context: int = 2048,
-        max_tokens: int = 32,
+        max_tokens: int = BRIEF_TOKENS,
     ) -> None:
         if max_tokens < 1 or context < 1:
             raise InputError(f"max_tokens is {max_tokens}, context is {context}: both are at least 1")
@@ -78,15 +79,28 @@ class LlamaCpp:
         return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng)
 
     def complete(
-        self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+        self,
+        prompt: str,
+        n: int,
+        *,
+        temperature: float = 1.0,
+        rng: Generator | None = None,
+        schema: dict[str, Any] | None = None,
+        max_tokens: int | None = None,
     ) -> list[Sample]:
-        """Draw `n` continuations of `prompt` as it stands, each up to its first line break."""
+        """Draw `n` continuations of `prompt` as it stands, each up to its first line break.
+
+        With a JSON `schema` the tokens are restricted to it; log-probabilities are those before the restriction.
+        """
         seeds = np.random.default_rng(rng).integers(1 << 31, size=n)
+        more: dict[str, Any] = {"n_predict": max_tokens or self.max_tokens}
+        if schema is not None:
+            more["json_schema"] = schema
         with self._lock:
             try:
                 if self._ready != prompt:
                     self._prepare(prompt)
-                return [self._one(prompt, temperature, int(seed)) for seed in seeds]
+                return [self._one(prompt, temperature, int(seed), more) for seed in seeds]
             except BaseException:
                 self._ready = None  # an interrupted request leaves the cache in an unknown state
                 raise
@@ -104,10 +118,10 @@ class LlamaCpp:
             self._ask({"prompt": prompt, "n_predict": 0})
         self._ready = prompt
 
-    def _one(self, prompt: str, temperature: float, seed: int) -> Sample:
+    def _one(self, prompt: str, temperature: float, seed: int, more: dict[str, Any]) -> Sample:
         request = {
+            **more,
             "prompt": prompt,
-            "n_predict": self.max_tokens,
             "temperature": temperature,
             "seed": seed,
             "samplers": ["temperature"],
@@ -321,7 +335,7 @@ def _shared(path: Path, max_tokens: int, threads: int | None, process: int) -> L
 
 
 def smollm2(
-    *, progress: Progress | None = None, max_tokens: int = 32, threads: int | None = None
+    *, progress: Progress | None = None, max_tokens: int = BRIEF_TOKENS, threads: int | None = None
 ) -> LlamaCpp:
     """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once per process."""
     path = weights.where("smollm2")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import InputError
+from ..models.constrained import with_schema, with_tools
 from .choices import Choices
 from .document import Node, find_json
 from .grouping import Reading, StructuredGrouping
@@ -15,14 +14,21 @@ from .schema import as_schema
 
 if TYPE_CHECKING:
     from ..inquiry import Grouping
+    from ..nouns import Model
 
-__all__ = ["JsonAnswers", "Structure", "ToolCalls", "calls_to_text", "load_structure"]
+__all__ = ["JsonAnswers", "Structure", "ToolCalls", "load_structure"]
 
 
 class Structure(Protocol):
     """How answers are read and compared."""
 
-    def grouping(self, question: str) -> Grouping: ...
+    def grouping(self, question: str) -> Grouping:
+        """A grouping of the answers to one question."""
+        ...
+
+    def asking(self, model: Model) -> Model:
+        """The model, made to answer so where it can."""
+        ...
 
 
 class JsonAnswers:
@@ -48,6 +54,10 @@ class JsonAnswers:
         node = find_json(text, openers)
         return None if node is None else Reading(node, self.schema)
 
+    def asking(self, model: Model) -> Model:
+        """The model, restricted to the schema where it can be."""
+        return with_schema(model, self.schema)
+
     def grouping(self, question: str) -> StructuredGrouping:
         """A grouping of the answers to one question."""
         unparsed = "the model's reply is not JSON as the schema asks for"
@@ -65,7 +75,7 @@ class ToolCalls:
     """
 
     def __init__(self, tools: Sequence[Mapping[str, Any]], *, required: Sequence[str] | None = None) -> None:
-        self.required = _names(required)
+        self.tools, self.required = tools, _names(required)
         self.parameters: dict[str, dict[str, Any]] = {}
         for place, tool in enumerate(tools):
             inner = tool.get("function", tool) if isinstance(tool, Mapping) else None
@@ -97,27 +107,14 @@ class ToolCalls:
             }
         return Reading(Node(nodes, 0, len(text)), schema)
 
+    def asking(self, model: Model) -> Model:
+        """The model with the tools to call, where it takes tools."""
+        return with_tools(model, self.tools)
+
     def grouping(self, question: str) -> StructuredGrouping:
         """A grouping of the answers to one question."""
         unparsed = "the model returned neither a tool call nor text"
         return StructuredGrouping(question, self.read, unparsed=unparsed, required=self.required)
-
-
-def calls_to_text(calls: Sequence[Any]) -> str:
-    """Tool calls as text: what an endpoint sends under `tool_calls`, without ids.
-
-    >>> calls_to_text([{"id": "c1", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}])
-    '{"tool_calls": [{"name": "weather", "arguments": {"city": "Paris"}}]}'
-    """
-    made = []
-    for call in calls:
-        inner = call.get("function", call) if isinstance(call, Mapping) else {}
-        arguments = inner.get("arguments")
-        if isinstance(arguments, str):
-            with suppress(ValueError):  # arguments that are not JSON are compared as text
-                arguments = json.loads(arguments or "{}")
-        made.append({"name": str(inner.get("name") or ""), "arguments": arguments})
-    return json.dumps({"tool_calls": made}, ensure_ascii=False)
 
 
 def _calls(node: Node | None) -> list[tuple[str, Node]] | None:

@@ -46,6 +46,8 @@ def answer_with_bound(answer: Sample, text: str, node: Node | None, *, beginning
 
 def begins(sample: Sample) -> bool:
     """Whether the tokens of a sample spell its text, so that the probability of its beginning is known."""
+    if sample.temperature not in (None, 1.0):
+        return False
     return _spelled(sample.text, sample.tokens, sample.token_logprobs) is not None
 
 

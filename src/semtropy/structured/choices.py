@@ -12,7 +12,7 @@ from ..refusals import missing_answer
 
 if TYPE_CHECKING:
     from ..fields import FieldReading
-    from ..nouns import Floats, Sample, Token
+    from ..nouns import Floats, Model, Sample, Token
 
 __all__ = ["ChoiceGrouping", "Choices"]
 
@@ -58,6 +58,10 @@ class Choices:
             return None
         named = {match.casefold() for match in self._words.findall(text)}
         return folded.index(named.pop()) if len(named) == 1 else None
+
+    def asking(self, model: Model) -> Model:
+        """The model as it is: the question names the choices."""
+        return model
 
     def grouping(self, question: str) -> ChoiceGrouping:
         """A grouping of the answers to one question."""
