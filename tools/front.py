@@ -198,6 +198,8 @@ markdown_extensions:
   - pymdownx.superfences
 plugins:
   - search
+extra_javascript:
+  - javascripts/cost.js
 """
 
 

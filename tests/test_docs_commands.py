@@ -1,0 +1,141 @@
+"""Every `semtropy` command that the docs show is run as it stands, or its block says why not.
+
+The commands of a page run in order, in a folder that has the files they name. Endpoints are a scripted one on
+loopback. A block after `<!-- not run: REASON -->` is left out; so are lines for other programs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.checks import SHELLS, pages
+from tools.markdown import blocks
+
+from scripted_endpoint import ScriptedEndpoint, serving
+from semtropy.study.example import example_recording
+
+ROOT = Path(__file__).resolve().parent.parent
+NOT_RUN = re.compile(r"<!-- not run: .+ -->\s*$")
+# What needs torch, a cluster, a set of questions that is not shipped, or a second machine.
+ELSEWHERE = re.compile(r"hf:|ray|--data |gpu-1|localhost|merge shard|completions:my-model")
+OUTCOMES = {0, 3, 4, 5}
+STORE = "semtropy generate --dataset facts --limit 8 --samples 5 --model smollm2 --no-p-true --out runs/facts"
+
+
+def shown(text: str) -> list[str]:
+    """The `semtropy` commands of a page that are to be run."""
+    found: list[str] = []
+    rows = text.splitlines()
+    for block in blocks(text):
+        before = "\n".join(rows[: block.line - 2]).rstrip()
+        if block.language not in SHELLS or NOT_RUN.search(before):
+            continue
+        lines = block.code.replace("\\\n", " ").splitlines()
+        prompted = [row.removeprefix("$ ") for row in lines if row.startswith("$ ")]
+        found += [
+            re.sub(r"\s+#.*", "", line)
+            for line in prompted or ([] if block.language == "console" else lines)
+            if line.startswith("semtropy ") and not ELSEWHERE.search(line)
+        ]
+    return found
+
+
+COMMANDS = {page.relative_to(ROOT).as_posix(): shown(page.read_text()) for page in pages(ROOT)}
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    with serving(ScriptedEndpoint(lambda prompt: {"Paris": 0.9, "Lyon": 0.1})) as url:
+        yield url
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with every file that a command of the docs reads."""
+    header, *rows = gzip.decompress(example_recording().read_bytes()).decode().splitlines()
+    numbered = [json.dumps({**json.loads(row), "id": str(place)}) for place, row in enumerate(rows)]
+    recording = "\n".join([header, *numbered])
+    few = "\n".join([header, *numbered[:20]])
+    for name in ("run.jsonl", "mine.jsonl"):
+        (tmp_path / name).write_text(few)
+    for name in ("run.jsonl.gz", "graded.jsonl.gz", "my-recording.jsonl.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(recording.encode()))
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "one.jsonl.gz").write_bytes(gzip.compress(few.encode()))
+    (tmp_path / "questions.txt").write_text("What is the capital of France?\nWho wrote Hamlet?\n")
+    (tmp_path / "questions.csv").write_text("id,question,answer\n1,Who wrote Hamlet?,Shakespeare\n")
+    (tmp_path / "answers.csv").write_text("id,prompt,response\n1,Capital?,Paris\n1,Capital?,Lyon\n")
+    (tmp_path / "script.json").write_text('{"*": {"Paris": 0.9, "Lyon": 0.1}}')
+    turns = [{"role": "user", "content": "What is the capital of France?"}]
+    (tmp_path / "chat.json").write_text(json.dumps(turns))
+    return tmp_path
+
+
+def run(command: str, folder: Path, endpoint: str) -> subprocess.CompletedProcess[str]:
+    """The command in a shell, with `semtropy` standing for this checkout's; `generate` draws from a script."""
+    if command.startswith("semtropy generate"):
+        command = command.replace("--model smollm2", "--model scripted:script.json")
+    program = f"{shlex.quote(sys.executable)} -m semtropy.cli"
+    line = re.sub(r"^semtropy", program, command.replace("openai:MODEL", "openai:m"))
+    variables = {**os.environ, "OPENAI_BASE_URL": endpoint, "OPENAI_API_KEY": "none", "NO_COLOR": "1"}
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        line, shell=True, cwd=folder, env=variables, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def starts(command: str, folder: Path, endpoint: str) -> None:
+    """A gateway that says it is ready, and ends when asked to."""
+    words = shlex.split(re.sub(r"(--upstream) \S+", rf"\1 {endpoint}", command))[1:]
+    given = words if "--port" in words else [*words, "--port", "0"]
+    given = ["0" if before == "--port" else word for before, word in zip(["", *given], given, strict=False)]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "semtropy.cli", *given],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert started.stderr is not None
+        said = ""
+        while "http://" not in said:
+            line = started.stderr.readline()
+            assert line, f"{command} ended: {said}"
+            said += line
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(60) == 0
+    finally:
+        started.kill()
+        started.communicate()
+
+
+@pytest.mark.parametrize("page", [page for page, commands in COMMANDS.items() if commands])
+def test_commands_run(page: str, folder: Path, endpoint: str, smollm2: Any) -> None:
+    if page == "docs/store.md":
+        assert run(STORE, folder, endpoint).returncode == 0
+    for command in COMMANDS[page]:
+        if command.startswith("semtropy serve"):
+            starts(command, folder, endpoint)
+            continue
+        done = run(command, folder, endpoint)
+        allowed = OUTCOMES if command.startswith("semtropy check") else {0}
+        assert done.returncode in allowed, f"{page}: {command}\n{done.stderr}"
+
+
+def test_the_docs_have_commands_and_marked_ones_are_left_out() -> None:
+    assert sum(map(len, COMMANDS.values())) > 20
+    text = "```sh\nsemtropy a # b\nmake test\n```\n<!-- not run: needs a key -->\n```sh\nsemtropy c\n```\n"
+    assert shown(text) == ["semtropy a"]
+    assert shown("```console\n$ semtropy a\nsemtropy said\n```\n") == ["semtropy a"]
