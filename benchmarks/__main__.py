@@ -14,6 +14,7 @@ ALL = (
     "ends",
     "distribution",
     "live",
+    "waiting",
     "meaning",
     "study",
     "gateway",

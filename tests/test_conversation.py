@@ -204,7 +204,7 @@ def test_a_conversation_from_a_file(endpoint, tmp_path, capsys, wrapped):
     assert code in (0, 3, 4)
     assert json.loads(capsys.readouterr().out)["question"] == "And in 1912?"
     assert endpoint.requests[0]["messages"] == as_messages(FOLLOW_UP, "Be a coin.")
-    assert endpoint.requests[0]["temperature"] == 0.4
+    assert {body["temperature"] for body in endpoint.requests} == {0.4, 1.0}
     assert all(body["max_tokens"] == 7 for body in endpoint.requests)
 
 
@@ -243,7 +243,6 @@ def test_the_longest_answer_can_be_set_in_python(endpoint):
 
 def test_an_answer_at_the_temperature_of_the_samples_is_weighed_like_them(endpoint):
     steps = [*stream("Which side?", model="openai:m", judge="exact", answer_temperature=1.0, rng=2)]
-    assert steps[0].spent.samples == 0
     assert steps[0].evidence.answer.logprob is not None
 
 

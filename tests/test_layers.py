@@ -32,6 +32,7 @@ LAYERS = (
     "stopping",
     "verdict_parts",
     "verdict",
+    "pace",
     "fields",
     "step",
     "inquiry",

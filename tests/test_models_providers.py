@@ -261,8 +261,5 @@ def test_what_a_named_model_refuses_is_remembered_between_checks(monkeypatch):
 def test_more_answers_than_one_request_may_ask_for():
     with asked("openai", SPREAD) as (endpoint, model):
         assert len(model.sample(QUESTION, 150)) == 150
-        assert [body["n"] for body in endpoint.requests if endpoint.provider.refusal(body) is None] == [
-            64,
-            64,
-            22,
-        ]
+        sizes = [body["n"] for body in endpoint.requests if endpoint.provider.refusal(body) is None]
+    assert sorted(sizes) == [22, 64, 64]

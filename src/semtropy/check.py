@@ -32,6 +32,7 @@ from .models import portal
 from .models.function import as_model
 from .nouns import Estimator, Judge, Model, Sample
 from .options import Options, question_options, with_signature
+from .pace import IN_PROCESS
 from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rule
 from .verdict import THRESHOLD
 
@@ -167,7 +168,8 @@ class Checker:
             given = replace(given, sampling_logprob=given.logprob)
         question, about = last_question(prompt), judge_question(prompt)
         grouping = Grouper(about) if self.structure is None else self.structure.grouping(about)
-        return Exchange(inquire(question, self.terms, grouping, answer=given, earlier=earlier))
+        pace = getattr(self.model, "pace", IN_PROCESS)
+        return Exchange(inquire(question, self.terms, grouping, answer=given, earlier=earlier, pace=pace))
 
     def _deadline(self, earlier: Step | None = None) -> float | None:
         seconds = self.terms.budget.seconds

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 from .errors import ConvergenceError, InputError, ModelTimeout, NoAnswer
 from .fields import FieldReader
 from .nouns import Belief, Estimator, Evidence, Partition, Sample
+from .pace import IN_PROCESS, Pace, samples_until_agreement
 from .refusals import missing_answer
+from .samples import weighed_by_samples
 from .step import PENDING, FieldStep, Step
 from .stopping import Budget, FixedSamples, Reason, Rounds, Rule, Spent, check_threshold
 from .verdict import THRESHOLD
@@ -147,13 +149,14 @@ def inquire(
     *,
     answer: Sample | None = None,
     earlier: Step | None = None,
+    pace: Pace = IN_PROCESS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Generator[Draw | Compare | Step, Drawn | Floats | None, None]:
     """Ask, group and estimate until the rule or the budget says stop.
 
     Send a Drawn for each Draw, an array for each Compare and nothing for a Step. An `answer` that is already there
     is the one judged; no other is drawn. With an estimator that uses the answer as evidence, the answer comes
-    first, and samples are drawn only if it leaves the verdict open.
+    first, and samples are drawn only if it leaves the verdict open. `pace` says what goes out together instead.
 
     `earlier` is the last step of an inquiry whose answer was `PENDING`: its samples are compared with the answer that
     has arrived since, and more are drawn only if they leave the verdict on it open.
@@ -170,11 +173,11 @@ def inquire(
         step = state.step(seconds=clock() - start)
         yield step
     while step is None or step.reason is None:
-        alone = step is None and terms.starts_with_answer(answer)
+        alone = step is None and terms.starts_with_answer(answer) and state.answer_alone(pace)
         if alone and state.answer is not None:  # the answer was given: there is nothing to draw yet
             drawn = Drawn(())
         else:
-            size = 0 if alone else terms.round_size(state.spent)
+            size = 0 if alone else state.round_size(pace)
             wanted = terms.answer_temperature if state.answer is None else None
             drawn = cast("Drawn", (yield Draw(size, terms.temperature, wanted)))
             if not drawn.samples and not (alone and drawn.answer is not None):
@@ -200,6 +203,34 @@ class _Inquiry:
         self.judge_calls = 0
         self.beliefs: dict[Evidence, Belief] = {}
 
+    def answer_alone(self, pace: Pace) -> bool:
+        """Whether the answer goes out before any sample: it may decide, or nothing else is allowed."""
+        terms = self.terms
+        weighed = pace.weighs_answer or (
+            pace.weighs_samples and terms.answer_temperature == terms.temperature
+        )
+        return self.answer is not None or bool(weighed) or terms.budget.samples == 0
+
+    def round_size(self, pace: Pace) -> int:
+        """The samples of the next round; without log-probabilities, as many as a verdict for the answer takes."""
+        terms = self.terms
+        size = terms.round_size(self.spent)
+        planned = terms.rounds is not None or isinstance(terms.rule, FixedSamples)
+        if planned or not pace.looks_ahead(self.samples, terms.budget):
+            return size
+        counts, meaning = self._counted()
+        ahead = samples_until_agreement(
+            terms.estimator, terms.rule, terms.budget, counts, meaning, answered=self.answer is not PENDING
+        )
+        return min(max(size, ahead or 0), terms.budget.room(self.spent))
+
+    def _counted(self) -> tuple[tuple[int, ...], int | None]:
+        """Samples of each meaning so far, and the answer's meaning among them."""
+        partition = Partition.of(self.labels)
+        numbers = dict(zip(self.labels, partition.meanings, strict=True))
+        label = self.answer_label
+        return partition.counts, None if label is None else numbers.get(label, partition.size)
+
     def take(self, drawn: Drawn) -> Generator[Compare, Drawn | Floats | None, None]:
         """Add a round: the answer is placed before the samples, so that they are compared with it."""
         if drawn.answer is not None:
@@ -211,6 +242,8 @@ class _Inquiry:
         for sample in map(without_certainty, drawn.samples):
             self.labels.append((yield from self._place(sample)))
             self.samples.append(sample)
+        if self.answer is not None:
+            self.answer = weighed_by_samples(self.answer, self.samples)
 
     def _weighed(self, answer: Sample) -> Sample:
         """The answer drawn; at the temperature of the samples its log-probability is one of theirs."""

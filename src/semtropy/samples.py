@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .errors import InputError
 
-__all__ = ["LOGPROB_SLACK", "MOST_TOKEN_ENTROPY", "Partition", "Sample", "Token", "check_token_entropy"]
+__all__ = [
+    "LOGPROB_SLACK",
+    "MOST_TOKEN_ENTROPY",
+    "Partition",
+    "Sample",
+    "Token",
+    "check_token_entropy",
+    "weighed_by_samples",
+]
 
 Token = int | str
 
@@ -63,6 +71,19 @@ class Sample:
         _check_logprob("sampling_logprob", self.sampling_logprob)
         for entropy in self.token_entropies or ():
             check_token_entropy(entropy)
+
+
+def weighed_by_samples(answer: Sample, samples: Sequence[Sample]) -> Sample:
+    """The answer with the log-probability of a sample that has the same tokens, where its own is not known.
+
+    >>> weighed_by_samples(Sample("Paris", tokens=(7, 2)), [Sample("Paris", -0.1, tokens=(7, 2))]).sampling_logprob
+    -0.1
+    """
+    if answer.tokens is None or answer.sampling_logprob is not None or not answer.complete:
+        return answer
+    known = (each.logprob for each in samples if each.tokens == answer.tokens and each.complete)
+    logprob = next((value for value in known if value is not None), None)
+    return answer if logprob is None else replace(answer, sampling_logprob=logprob)
 
 
 def _check_logprob(name: str, value: float | None) -> None:

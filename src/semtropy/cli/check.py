@@ -83,6 +83,11 @@ def register(commands: Any) -> None:
         metavar="N",
         help="draw at most N samples beside the answer; 0 judges the answer alone (default: 10)",
     )
+    add(
+        "--one-by-one",
+        action="store_true",
+        help="draw one sample per round: fewest samples, longest wait",
+    )
     add("--max-seconds", type=float, metavar="S", help="stop after S seconds")
     add("--answer", metavar="TEXT", help="judge this answer instead of asking for one")
     add(
@@ -139,7 +144,7 @@ def _checker(arguments: argparse.Namespace) -> Checker:
     from ..check import Checker, Options
     from ..meaning import load_judge
     from ..models import load_model
-    from ..stopping import Budget, Decided, VarianceBelow
+    from ..stopping import Budget, Decided, Rounds, VarianceBelow
 
     options: Options = {
         "judge": arguments.judge,
@@ -150,6 +155,8 @@ def _checker(arguments: argparse.Namespace) -> Checker:
         "system": arguments.system,
         **structure_options(arguments),  # type: ignore[typeddict-item]
     }
+    if arguments.one_by_one:
+        options["rounds"] = Rounds(growth=1.0)
     if arguments.variance is not None:
         options["rule"] = VarianceBelow(arguments.variance)
     if arguments.confidence is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..conversation import as_messages
 from ..errors import BadReply, InputError
 from ..nouns import Model, Sample
+from ..pace import Pace
 from . import load_model, portal
 
 if TYPE_CHECKING:
@@ -57,6 +58,14 @@ class FunctionModel:
     def __init__(self, function: AskFunction) -> None:
         self.name = str(getattr(function, "__name__", type(function).__name__))
         self._function = function
+        self._weighs: set[bool] = set()  # whether samples had log-probabilities so far
+        self._weighs_answer = False
+
+    @property
+    def pace(self) -> Pace:
+        """What is known so far of the log-probabilities that the function gives."""
+        samples = True in self._weighs if self._weighs else None
+        return Pace(weighs_answer=self._weighs_answer, weighs_samples=samples)
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -80,7 +89,10 @@ class FunctionModel:
             raise BadReply(
                 f"the model function {self.name} returned {_described(reply)}: a list of texts or Samples is expected"
             )
-        return [Sample(each) if isinstance(each, str) else each for each in answers]
+        samples = [Sample(each) if isinstance(each, str) else each for each in answers]
+        self._weighs |= {sample.logprob is not None for sample in samples}
+        self._weighs_answer |= any(sample.sampling_logprob is not None for sample in samples)
+        return samples
 
 
 class AsyncFunctionModel(FunctionModel):

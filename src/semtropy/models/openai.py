@@ -16,10 +16,11 @@ import numpy as np
 
 from ..conversation import as_messages
 from ..errors import BadReply, InputError, ModelError
+from ..pace import Pace
 from . import portal
 from .brief import brief_prompt
 from .endpoint import Endpoint, Refused
-from .parameters import THINKING_TOKENS, Wanted, newly_refused
+from .parameters import THINKING_TOKENS, Wanted, known_refusals, newly_refused
 from .replies import chat_sample, completion_sample, with_usage
 from .temperature_probe import TemperatureProbe
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Chat", "Completions", "chat", "completions"]
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+LONG_TOKENS = 1024  # the default limit for answers that were not asked to be brief
 MOST_CHOICES = 64  # answers per request; OpenAI allows 128
 BRIEF = "Answer the question as briefly as possible: a name, a number or a few words, and nothing else."
 
@@ -48,8 +50,9 @@ class _OpenAIModel(ABC):
         if max_tokens is not None and max_tokens < 1:
             raise InputError(f"max_tokens is {max_tokens}: at least 1")
         self.model, self.endpoint, self.max_tokens = model, endpoint, max_tokens
-        self.refused: frozenset[str] = frozenset()
+        self.refused: frozenset[str] = known_refusals(endpoint.base_url)
         self.probe = TemperatureProbe()
+        self._weighs_samples = False
 
     async def ask(
         self,
@@ -58,40 +61,47 @@ class _OpenAIModel(ABC):
         temperature: float,
         rng: Generator | None,
         read: Callable[..., Sample],
+        *,
+        default_tokens: int | None = None,
     ) -> list[Sample]:
         """Draw `n` answers to the request with `fields` (messages or prompt); missing ones are requested one by one."""
         if n < 1:
             return []
+        default = default_tokens or self.default_tokens
+        wanted = Wanted(n, temperature, 0, self.max_tokens, default, self.logprobs())
         seeds = np.random.default_rng(rng).spawn(n)
         samples: list[Sample] = []
         if "n" not in self.refused:
             parts = [(min(MOST_CHOICES, n - at), seeds[at]) for at in range(0, n, MOST_CHOICES)]
-            samples = await self._requests(fields, parts, temperature, read)
-            if not samples or len(samples) >= n:
+            samples = await self._requests(fields, wanted, parts, read)
+            if len(samples) >= n or not (samples or "n" in self.refused):
                 return samples[:n]
-            if len(samples) == len(parts):  # it ignores `n`: from now on all go out at once
+            if len(samples) == len(parts) < n:  # it ignores `n`: from now on all go out at once
                 self.refused |= {"n"}
         singles = [(1, seed) for seed in seeds[len(samples) :]]
-        return samples + await self._requests(fields, singles, temperature, read)
+        return samples + await self._requests(fields, wanted, singles, read)
 
     async def _requests(
         self,
         fields: dict[str, Any],
+        wanted: Wanted,
         parts: Sequence[tuple[int, Generator]],
-        temperature: float,
         read: Callable[..., Sample],
     ) -> list[Sample]:
-        """The answers to several requests at once, in their order."""
-        requests = (self._request(fields, size, temperature, seed, read) for size, seed in parts)
+        """The answers to several requests at once, in their order; a part is a number of answers and a generator."""
+        asked = [replace(wanted, n=size, seed=int(rng.integers(1 << 31))) for size, rng in parts]
+        requests = (self._request(fields, each, read) for each in asked)
         return [sample for some in await asyncio.gather(*requests) for sample in some]
 
     async def _request(
-        self, fields: dict[str, Any], n: int, temperature: float, rng: Generator, read: Callable[..., Sample]
+        self, fields: dict[str, Any], wanted: Wanted, read: Callable[..., Sample]
     ) -> list[Sample]:
-        seed = int(rng.integers(1 << 31))
-        wanted = Wanted(n, temperature, seed, self.max_tokens, self.default_tokens, self.logprobs())
         while True:
             refused = self.refused
+            if (
+                wanted.n > 1 and "n" in refused
+            ):  # found out just now: `ask` sends single requests, all at once
+                return []
             sent = wanted.fields(refused)
             try:
                 reply = await self.endpoint.post(self.path, {"model": self.model, **fields, **sent})
@@ -104,7 +114,7 @@ class _OpenAIModel(ABC):
                 continue
             samples = self._read(reply, read)
             thought = self.max_tokens is None and any(not (each.text or each.complete) for each in samples)
-            if thought and wanted.limit(self.refused) < THINKING_TOKENS:
+            if thought and wanted.limit(refused) < THINKING_TOKENS:
                 self.refused |= {"thinking"}
                 continue
             return self._weighed(fields, samples, wanted.drawn_at(refused), known="temperature" in sent)
@@ -122,6 +132,7 @@ class _OpenAIModel(ABC):
         samples = [replace(sample, temperature=temperature) for sample in samples]
         self.probe.observe(fields, temperature, samples)
         if temperature == 1.0 and known:
+            self._learn_logprobs(samples)
             return samples
         # At other temperatures endpoints differ in which distribution's log-probabilities they report.
         before = known and self.probe.before_temperature
@@ -129,6 +140,20 @@ class _OpenAIModel(ABC):
             replace(sample, logprob=None, sampling_logprob=sample.logprob if before else None)
             for sample in samples
         ]
+
+    def _learn_logprobs(self, samples: list[Sample]) -> None:
+        """Note whether samples come with the log-probability of the whole answer."""
+        whole = [sample.logprob is not None for sample in samples if sample.complete]
+        self._weighs_samples = self._weighs_samples or any(whole)
+        if whole and not self._weighs_samples:
+            self.refused |= {"whole"}
+
+    @property
+    def pace(self) -> Pace:
+        """What is known so far of the log-probabilities that the endpoint gives."""
+        if self.refused & {"logprobs", "whole", "temperature"} and not self._weighs_samples:
+            return Pace(weighs_answer=False, weighs_samples=False)
+        return Pace(weighs_answer=self.probe.before_temperature, weighs_samples=self._weighs_samples or None)
 
     @abstractmethod
     def logprobs(self) -> dict[str, Any]:
@@ -173,8 +198,10 @@ class Chat(_OpenAIModel):
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers to a question, or to messages, which are sent as they are."""
+        brief = isinstance(prompt, str) and self.system == BRIEF
         fields = {"messages": as_messages(prompt, self.system if isinstance(prompt, str) else None)}
-        return await self.ask(fields, n, temperature, rng, chat_sample)
+        longest = None if brief else LONG_TOKENS
+        return await self.ask(fields, n, temperature, rng, chat_sample, default_tokens=longest)
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None

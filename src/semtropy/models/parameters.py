@@ -10,6 +10,7 @@ top_p        no `top_p`
 cold         no temperature other than 1, as with models that reason
 temperature  no temperature at all: the model's own, which is 1 for the models known to refuse it
 max_tokens   the limit is called `max_completion_tokens`, as with models that reason
+whole        no log-probability of the whole answer: none comes back, or the end token is left out
 thinking     a short limit was used up before the answer began: the model thinks first
 """
 
@@ -17,15 +18,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..errors import PromptTooLong
 
 if TYPE_CHECKING:
     from .endpoint import Refused
 
-__all__ = ["THINKING_TOKENS", "Wanted", "newly_refused"]
+__all__ = ["THINKING_TOKENS", "Wanted", "known_refusals", "newly_refused"]
+
+# What whole services refuse, so that the first request to them need not find it out.
+_BY_HOST = {
+    "api.openai.com": {"exact"},
+    "api.anthropic.com": {"n", "top_p"},
+    "generativelanguage.googleapis.com": {"exact", "seed", "thinking"},
+}
 
 THINKING_TOKENS = 4096
 """The default limit on tokens for a model that thinks before it answers."""
@@ -98,6 +108,17 @@ class Wanted:
         if self.max_tokens is not None:
             return self.max_tokens
         return THINKING_TOKENS if refused & {"thinking", "max_tokens"} else self.default_tokens
+
+
+def known_refusals(base_url: str) -> frozenset[str]:
+    """What is known of a service before it is asked.
+
+    >>> sorted(known_refusals("https://api.anthropic.com/v1")), known_refusals("http://localhost:8000/v1")
+    (['n', 'top_p'], frozenset())
+    """
+    with suppress(ValueError):  # not an address; what is wrong with it is said where it is asked
+        return frozenset(_BY_HOST.get(urlsplit(base_url).hostname or "", ()))
+    return frozenset()
 
 
 def newly_refused(error: Refused, sent: Mapping[str, Any], model: str) -> frozenset[str]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TemperatureProbe"]
 
-PROMPTS = 64  # prompts whose answer waits for a sample to compare it with
+PROMPTS = 64  # prompts whose answer and samples wait for each other
+SAMPLES = 4  # of one reply that are kept
 SAME = 0.02  # log-probabilities that differ by less are the same number
 TELLING = -0.05  # a token that is nearly certain has the same log-probability at every temperature
 
@@ -31,25 +32,22 @@ class TemperatureProbe:
 
     def __init__(self) -> None:
         self.before_temperature: bool | None = None
-        self._answers: OrderedDict[str, Sample] = OrderedDict()
+        self._seen: OrderedDict[str, tuple[list[Sample], list[Sample]]] = OrderedDict()
 
     def observe(self, fields: dict[str, Any], temperature: float, samples: Sequence[Sample]) -> None:
-        """Note the reply to one request: an answer at a temperature below 1, or samples at 1."""
+        """Note the reply to one request: an answer at a temperature below 1, or samples at 1, in any order."""
         if self.before_temperature is not None or not samples:
             return
         prompt = json.dumps(fields, sort_keys=True, default=str)
-        if temperature != 1.0:
-            self._answers[prompt] = samples[0]
-            while len(self._answers) > PROMPTS:
-                self._answers.popitem(last=False)
-            return
-        answer = self._answers.get(prompt)
-        if answer is None:
-            return
-        for cold, warm in (pair for sample in samples for pair in _common_tokens(answer, sample)):
-            if warm < TELLING:
-                self.before_temperature = abs(cold - warm) < SAME
-                self._answers.clear()
+        cold, warm = self._seen.setdefault(prompt, ([], []))
+        (warm if temperature == 1.0 else cold).extend(samples[:SAMPLES])
+        while len(self._seen) > PROMPTS:
+            self._seen.popitem(last=False)
+        pairs = (pair for answer in cold for sample in warm for pair in _common_tokens(answer, sample))
+        for reported, at_one in pairs:
+            if at_one < TELLING:
+                self.before_temperature = abs(reported - at_one) < SAME
+                self._seen.clear()
                 return
 
 

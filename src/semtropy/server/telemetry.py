@@ -14,16 +14,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
+from ..pace import IN_PROCESS
 from ..verdict import Outcome
 
 if TYPE_CHECKING:
     from ..conversation import Prompt
     from ..inquiry import Step
     from ..nouns import Belief, Beliefs, Estimator, Evidence, Floats, Judge, Model, Sample
+    from ..pace import Pace
 
 __all__ = [
     "FIXED_SAMPLES",
@@ -197,6 +199,10 @@ def logging_config(level: str) -> dict[str, Any]:
 class _TimedModel:
     def __init__(self, model: Any, metrics: Metrics) -> None:
         self.name, self._model, self._metrics = model.name, model, metrics
+
+    @property
+    def pace(self) -> Pace:
+        return cast("Pace", getattr(self._model, "pace", IN_PROCESS))
 
     def sample(self, prompt: Prompt, n: int, **options: Any) -> list[Sample]:
         with self._metrics.timed("sampling"):

@@ -28,7 +28,7 @@ class EmulatedEndpoint:
 
     provider  what it behaves like
     answers   the distribution of its answers, or a function from the last message to one
-    delay     seconds that every request takes
+    delay     seconds that a request takes unless it is refused
     base_url  its address
     requests  the bodies of all requests so far, refused ones included
 
@@ -173,8 +173,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         endpoint = self.server.endpoint
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        time.sleep(endpoint.delay)
         status, reply = endpoint.reply(self.path, body)
+        if status == 200:  # a request is refused before anything is generated
+            time.sleep(endpoint.delay)
         content = json.dumps(reply).encode()
         try:
             self.send_response(status)
@@ -195,7 +196,7 @@ def emulate(provider: str, answers: Answers, *, delay: float = 0.0) -> Iterator[
 
     provider  one of `PROVIDERS`
     answers   texts with their probabilities, or a function from the last message to such a distribution
-    delay     seconds that every request takes
+    delay     seconds that a request takes unless it is refused
 
     >>> with emulate("openai", {"Paris": 0.9, "Lyon": 0.1}) as endpoint:
     ...     sample = endpoint.model().sample("Capital of France?", 1)[0]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ...conversation import Prompt
     from ...nouns import Model, Sample
+    from ...pace import Pace
     from ..middleware import Caller
     from ..schemas import CompletionRequest
     from ..settings import Settings
@@ -142,7 +143,7 @@ class UpstreamBackend:
         endpoint = self._endpoint.with_key(self.settings.upstream_key or caller.key, caller.headers)
         asker = kind(model, endpoint, max_tokens=tokens)
         asker.default_tokens = self.settings.sample_tokens
-        asker.refused = self._refused.get(model, kind.path)
+        asker.refused |= self._refused.get(model, kind.path)
         return asker
 
 
@@ -181,6 +182,11 @@ class ConversationModel:
         refused: RefusedParameters,
     ) -> None:
         self.name, self._asker, self._fields, self._refused = asker.name, asker, fields, refused
+
+    @property
+    def pace(self) -> Pace:
+        """What is known so far of the log-probabilities that the upstream gives."""
+        return self._asker.pace
 
     @property
     def plain(self) -> Chat | Completions:

@@ -1,0 +1,107 @@
+"""Waiting less: what goes out together, and that no sample is drawn that a verdict could not need."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+
+import pytest
+
+from semtropy import Budget, FixedSamples, Sample, check, load_estimator, stream
+from semtropy.models import ScriptedModel
+from semtropy.pace import Pace, samples_until_agreement
+from semtropy.stopping import RELAXATION, Decided, Rounds, VarianceBelow
+from semtropy.testing import PROVIDERS, emulate
+from semtropy.testing.providers import BY_NAME
+
+QUESTION = "Which city has the tower?"
+SURE = {"Paris": 0.999, "Lyon": 0.001}
+RULE = Decided(math.log(2), relaxation=RELAXATION)
+
+
+def ahead(counts, meaning, *, samples=10, rule=RULE, answered=True):
+    estimator, budget = load_estimator("bayes"), Budget(samples=samples)
+    return samples_until_agreement(estimator, rule, budget, counts, meaning, answered=answered)
+
+
+def test_the_fewest_samples_that_could_end_in_a_verdict_for_the_answer():
+    needed = ahead((), None)
+    assert 2 <= needed <= 8
+    for drawn in range(1, needed):
+        assert ahead((drawn,), 0) == needed - drawn
+    assert ahead((), None, samples=needed - 1) is None
+    assert ahead((3, 3, 3), 0) is None  # too torn to be decided soon
+
+
+def test_other_rules_are_asked_too():
+    assert ahead((), None, rule=VarianceBelow(0.2)) >= 1
+    assert ahead((), None, rule=VarianceBelow(0.0)) is None
+
+
+def test_an_answer_outside_of_all_samples_is_looked_ahead_for_as_well():
+    assert ahead((), None, answered=False) >= 1
+    assert ahead((1,), 1) is None or ahead((1,), 1) > 3
+
+
+@pytest.mark.parametrize("name", sorted({*PROVIDERS} - {"ollama", "placeholder-zeros"}))
+def test_a_steady_verdict_takes_at_most_two_round_trips(name):
+    with emulate(name, SURE) as endpoint, closing(endpoint.model()) as model:
+        first = check(QUESTION, model=model, judge="exact", rng=1)
+        later = check(QUESTION, model=model, judge="exact", rng=2)
+    assert (first.outcome, later.outcome) == ("steady", "steady")
+    assert first.spent.rounds <= 2
+    if BY_NAME[name].logprobs == "end":
+        assert (first.samples, later.samples) == (1, 1)
+    else:
+        assert later.spent.rounds == 1
+        assert later.samples == first.samples
+
+
+def test_the_first_round_waits_for_the_answer_only_where_it_may_decide():
+    known = ScriptedModel(default={"Paris": 0.999, "Lyon": 0.001})
+    steps = [*stream(QUESTION, model=known, judge="exact", rng=1)]
+    assert (steps[0].spent.samples, len(steps)) == (0, 1)
+    with emulate("openai", SURE) as endpoint, closing(endpoint.model()) as model:
+        steps = [*stream(QUESTION, model=model, judge="exact", rng=1)]
+        assert steps[0].spent.samples == 1
+
+
+def test_a_budget_is_never_overspent():
+    with emulate("anthropic", SURE) as endpoint, closing(endpoint.model()) as model:
+        check(QUESTION, model=model, judge="exact", rng=1)
+        two = check(QUESTION, model=model, judge="exact", budget=Budget(samples=2), rng=1)
+        assert two.samples == 2
+        dear = [*stream(QUESTION, model=model, judge="exact", budget=Budget(samples=9, tokens=10_000), rng=1)]
+        assert dear[0].spent.samples == 1
+        one_by_one = check(QUESTION, model=model, judge="exact", rounds=Rounds(growth=1.0), rng=1)
+        assert one_by_one.spent.rounds == one_by_one.samples
+        alone = check(QUESTION, model=model, judge="exact", budget=Budget(samples=0), rng=1)
+        assert (alone.samples, alone.outcome) == (0, "undecided")
+
+
+def test_a_fixed_number_still_goes_out_at_once():
+    with emulate("gemini", SURE) as endpoint, closing(endpoint.model()) as model:
+        verdict = check(QUESTION, model=model, judge="exact", rule=FixedSamples(7), rng=1)
+    assert (verdict.samples, verdict.spent.rounds) == (7, 1)
+
+
+def test_functions_are_asked_like_endpoints():
+    calls = []
+
+    def ask(messages, n, temperature):
+        calls.append((n, temperature))
+        return ["Paris"] * n
+
+    check(QUESTION, model=ask, judge="exact")
+    assert calls[:2] == [(1, 1.0), (1, 0.1)]
+    assert len(calls) == 3
+
+
+def test_what_a_function_gives_is_found_out():
+    from semtropy.models.function import as_model
+
+    texts, weighed = as_model(lambda *_: ["Paris"]), as_model(lambda *_: [Sample("Paris", -0.1)])
+    assert texts.pace == weighed.pace == Pace(weighs_answer=False)
+    texts.sample("Where?", 1)
+    weighed.sample("Where?", 1)
+    assert (texts.pace.weighs_samples, weighed.pace.weighs_samples) == (False, True)
