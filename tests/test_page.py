@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +17,11 @@ pytest.importorskip("uvicorn")
 
 from browser import chromium
 from openai_upstream import served
+from semtropy import Evidence, load_estimator
 from semtropy.models.scripted import ScriptedModel
 from semtropy.server.app import PAGE, create_app
 from semtropy.server.settings import Settings
+from semtropy.server.steps import density_curve
 
 UNSURE, STEADY, HOSTILE, SLOW, SPLIT, SILENT = (
     "Who was the mayor in 1911?",
@@ -111,6 +114,18 @@ def choose_rule(page: Any, rule: str, value: str) -> None:
     page.locator("#rule-value").fill(value)
 
 
+@pytest.mark.parametrize("counts", [(1, 1), (6, 4), (4, 3, 2, 1), (1,) * 8])
+def test_the_curve_is_no_row_of_spikes(counts: tuple[int, ...]) -> None:
+    """The density of an entropy has an edge at the logarithm of every whole number; the curve shows one hill."""
+    curve = density_curve(load_estimator("bayes")(Evidence(counts=counts)))
+    assert curve is not None
+    assert sum(curve["density"]) * curve["reach"] / len(curve["x"]) == pytest.approx(1.0, abs=1e-3)
+    height = [math.sqrt(density) for density in curve["density"]]
+    tops = [k for k in range(1, len(height) - 1) if height[k - 1] < height[k] >= height[k + 1]]
+    above = [height[k] - max(min(height[max(0, k - 12) : k]), min(height[k : k + 13])) for k in tops]
+    assert sum(rise > 0.05 * max(height) for rise in above) <= 1
+
+
 def test_the_main_path(page: Any) -> None:
     choose_rule(page, "variance", "0.01")
     check(page, UNSURE)
@@ -132,6 +147,8 @@ def test_the_main_path(page: Any) -> None:
     assert "flagged above 0.69" in page.locator("#curve svg").text_content()
     assert "stops at 0.01" in page.locator("#progress svg").text_content()
     assert "variance in nats²" in page.locator("#progress svg").text_content()
+    axis, points = page.locator("#progress svg line.axis"), page.locator("#progress svg circle")
+    assert axis.last.bounding_box()["y"] <= points.first.bounding_box()["y"] + 4, "named up to its end"
     assert page.locator("#progress svg circle").count() == samples + 1, "the answer alone, then every sample"
 
 
@@ -231,7 +248,7 @@ def test_each_outcome_has_its_colour_and_sentence(page: Any) -> None:
 @pytest.mark.parametrize(
     ("rule", "value", "told"),
     [
-        ("confidence", "0.999", "until it is more than 99% certain"),
+        ("confidence", "0.999", "once it is more than 99% certain"),
         ("variance", "0.02", "at most 0.02"),
         ("samples", "3", "3 samples are drawn"),
     ],
@@ -519,7 +536,13 @@ def test_a_recording_is_drawn(page: Any, tmp_path: Path) -> None:
     page.locator("#study-chart svg path.line").first.wait_for(timeout=60_000)
     assert "a-model on a-set" in page.locator("#study-text").inner_text()
     page.get_by_text("The numbers").click()
-    assert page.locator("#study-table tbody tr").count() >= 2
+    lines, numbers = (
+        page.locator("#study-chart svg path.line").count() / 2,
+        page.locator("#study-table tbody tr").count(),
+    )
+    assert 2 <= lines <= 8 < numbers, "few enough lines to tell apart; the table has every method"
+    assert page.locator("#study-left-out li").count() >= 1
+    assert page.locator("#study-left-out").get_attribute("open") is None
     (tmp_path / "bad.jsonl").write_text("nonsense\n")
     page.locator("#recording").set_input_files(tmp_path / "bad.jsonl")
     page.get_by_text("That did not work: the recording, line 1").wait_for()

@@ -24,6 +24,7 @@ __all__ = ["main"]
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 KNOWN, OBSCURE = "What is the capital of France?", "Who was the mayor of Timisoara in 1911?"
+UNSURE = "How many moons does Mars have?"
 SHIPPED = IMAGES.parent.parent / "src" / "semtropy" / "data" / "facts--smollm2.jsonl.gz"
 MARGIN = 16
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -46,11 +47,16 @@ def gateway(model: str) -> Iterator[str]:
             process.stderr.read()
 
 
-def check(page: Page, question: str) -> None:
-    """Ask, and wait for the verdict and for its samples to have settled."""
+def check(page: Page, question: str, *, samples: bool = False) -> None:
+    """Ask, and wait for the verdict and for its samples to have settled; with `samples`, draw those not needed too."""
     page.get_by_label("Your question").fill(question)
     page.get_by_role("button", name="Check").click()
-    page.get_by_role("heading", name="What if?").wait_for(timeout=120_000)
+    finished = page.locator("#cost:not(:empty)")
+    finished.wait_for(timeout=120_000)
+    if samples and page.locator("#more").is_visible():
+        page.locator("#more").click()
+        page.locator("#cost:empty").wait_for(state="attached")
+        finished.wait_for(timeout=120_000)
     page.wait_for_timeout(700)
 
 
@@ -60,6 +66,7 @@ def take(browser: Browser, address: str, recording: Path) -> None:
     page.goto(address)
     check(page, KNOWN)
     check(page, OBSCURE)
+    check(page, UNSURE, samples=True)
     page.screenshot(path=IMAGES / "page-light.png", full_page=True)
     page.locator("#recording").set_input_files(recording)
     page.locator("#study-chart svg").wait_for(timeout=300_000)
@@ -78,7 +85,8 @@ def take(browser: Browser, address: str, recording: Path) -> None:
     page.screenshot(path=IMAGES / "page-dark.png")
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="light", is_mobile=True)
     page.goto(address)
-    check(page, OBSCURE)
+    check(page, UNSURE, samples=True)
+    page.evaluate("document.getElementById('result').scrollIntoView()")
     page.screenshot(path=IMAGES / "page-phone.png")
 
 

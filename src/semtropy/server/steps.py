@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["density_curve", "replay", "sample_to_json", "step_to_json"]
 
 POINTS = 161
-WIDTH = 2.5
+WIDTH = 1.6
 """Curves span at least this many nats, so that those of one check share their axis."""
+SMOOTHING = 2.5
+"""Standard deviation, in cells, of the kernel that smooths a curve. The density of an entropy has a sharp edge at the
+logarithm of each whole number; drawn as it is, the curve of a few meanings is a row of spikes."""
 
 
 def density_curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | None:
-    """Points of the density of the entropy: differences of its distribution function over a grid from 0 to `reach`.
+    """Points of the density of the entropy, from 0 to `reach`.
 
-    None for a method without a distribution.
+    They are differences of its distribution function over a grid, lightly smoothed (`SMOOTHING`). None for a method
+    without a distribution.
 
     >>> density_curve(__import__("semtropy").Belief(0.5)) is None
     True
@@ -38,7 +42,7 @@ def density_curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | N
     edges = np.linspace(0.0, reach, POINTS + 1)
     below = np.clip(np.asarray(belief.distribution.cdf(edges), dtype=float), 0.0, 1.0)
     below[0] = 0.0  # mass exactly at 0 belongs to the first cell
-    mass = np.maximum(np.diff(below), 0.0)
+    mass = _smooth(np.maximum(np.diff(below), 0.0))
     middles = (edges[1:] + edges[:-1]) / 2
     width = reach / POINTS
     return {
@@ -46,6 +50,14 @@ def density_curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | N
         "density": [round(float(m / width), 6) for m in mass],
         "reach": round(float(reach), 5),
     }
+
+
+def _smooth(mass: Floats) -> Floats:
+    """The masses of cells under a normal kernel, reflected at both ends so that none is lost."""
+    reach = math.ceil(4 * SMOOTHING)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / SMOOTHING) ** 2)
+    padded = np.pad(mass, reach, mode="symmetric")
+    return np.convolve(padded, kernel / kernel.sum(), mode="valid")
 
 
 def sample_to_json(sample: Sample, meaning: int) -> dict[str, Any]:

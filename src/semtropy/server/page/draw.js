@@ -26,11 +26,12 @@ function canvas(holder, height, labelledBy) {
   return [svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": labelledBy }), width];
 }
 
-// At most `most` round values from 0 to `reach`, far enough apart to be read.
-function ticks(reach, most) {
-  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((each) => reach / each <= most) ?? reach;
+// Round values from 0 to `reach` and, for the last, up to one step beyond: at most `most` steps.
+export function ticks(reach, most) {
+  const unit = 10 ** Math.floor(Math.log10(reach / most));
+  const step = unit * [1, 2, 5, 10].find((each) => reach / (unit * each) <= most + 1e-9);
   const found = [];
-  for (let k = 0; k * step <= reach + 1e-9; k += 1) found.push(Number((k * step).toFixed(1)));
+  for (let k = 0; k <= Math.ceil(reach / step - 1e-9); k += 1) found.push(Number((k * step).toPrecision(6)));
   return found;
 }
 
@@ -56,7 +57,7 @@ export function drawBelief(holder, now, before, threshold, other) {
   line(now, "density");
   line(other, "if");
   picture.append(svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: base, y2: base }));
-  for (const tick of ticks(reach, 7)) {
+  for (const tick of ticks(reach, 7).filter((each) => each <= reach)) {
     picture.append(svg("text", { x: x(tick), y: base + 32, "text-anchor": "middle" }, tick));
   }
   picture.append(svg("text", { x: width - SIDE, y: height - 6, "text-anchor": "end" }, "semantic entropy in nats"));
@@ -100,15 +101,18 @@ export function drawProgress(holder, points, target, scale, labelledBy) {
   holder.replaceChildren(picture);
 }
 
+// The methods that have a line, in the order of preference; the table has the others too.
 const COLOURS = {
-  bayes: "#0072B2", "bayes-paper": "#D55E00", histogram: "#808080", rescaled: "#009E73", "rescaled-length": "#56B4E9",
+  bayes: "#0072B2", agreement: "#56B4E9", "bayes-paper": "#D55E00", histogram: "#808080", rescaled: "#009E73",
   "log-likelihood": "#CC79A7", "p-true": "#E69F00", length: "#7F7F7F",
 };
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4", "12 4"];
 
-// AUROC against the number of samples, one line an estimator.
-export function drawStudy(holder, rows) {
-  const names = [...new Set(rows.map((row) => row.estimator))];
+// AUROC against the number of samples, with a line for each method.
+export function drawStudy(holder, every) {
+  const has = new Set(every.map((row) => row.estimator)), known = Object.keys(COLOURS).filter((name) => has.has(name));
+  const names = known.length ? known : [...has].slice(0, DASHES.length);
+  const rows = every.filter((row) => names.includes(row.estimator));
   const budgets = [...new Set(rows.map((row) => row.budget))].sort((a, b) => a - b);
   const values = rows.map((row) => row.auroc);
   const low = Math.floor(Math.min(...values) * 20) / 20, high = Math.ceil(Math.max(...values) * 20 + 1e-9) / 20;
@@ -125,7 +129,7 @@ export function drawStudy(holder, rows) {
   for (const budget of budgets) {
     picture.append(svg("text", { x: x(budget), y: bottom + 18, "text-anchor": "middle" }, budget));
   }
-  picture.append(svg("text", { x: 620 - right, y: height - 4, "text-anchor": "end" }, "samples a question"));
+  picture.append(svg("text", { x: 620 - right, y: height - 4, "text-anchor": "end" }, "samples per question"));
   picture.append(svg("text", { x: 4, y: 10 }, "AUROC"));
   const ends = [];
   names.forEach((name, k) => {

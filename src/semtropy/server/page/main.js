@@ -1,6 +1,6 @@
 // The page: a question goes out, steps come in and are drawn; the same samples can be looked at under other terms.
 
-import { drawBelief, drawProgress, drawStudy, element, studyTable } from "./draw.js";
+import { drawBelief, drawProgress, drawStudy, element, studyTable, ticks } from "./draw.js";
 import { drawMeanings } from "./meanings.js";
 import { forget, past, remember } from "./past.js";
 import { Refused, events, get, post, upload, useKey } from "./talk.js";
@@ -146,9 +146,8 @@ function progress(terms) {
     drawProgress(at("progress"), points, (drawn) => askedFor(terms, drawn), scale, "rule-text");
     return;
   }
-  const most = Math.max(gamma, ...points.map((point) => point.value)) * 1.05 || 1;
-  const half = Number((most / 2).toPrecision(1));
-  const scale = { from: 0, to: most, ticks: [0, half, 2 * half].filter((v) => v <= most), write: (v) => `${Number(v.toPrecision(2))}`, title: "variance in nats²" };
+  const named = ticks(Math.max(gamma, ...points.map((point) => point.value)) || 1, 4);
+  const scale = { from: 0, to: named.at(-1), ticks: named, write: (v) => `${Number(v.toPrecision(2))}`, title: "variance in nats²" };
   drawProgress(at("progress"), points, () => gamma, scale, "rule-text");
 }
 
@@ -162,13 +161,18 @@ function finish(verdict) {
   at("status").className = "hidden"; // the heading shows it; this is for those who listen
 }
 
+// Text with what stands between backquotes as code.
+function withCode(text) {
+  return text.split("`").map((part, k) => (k % 2 ? element("code", {}, part) : part));
+}
+
 function tell() {
   const { verdict } = shown, samples = shown.samples.length;
   at("sentence").textContent = verdict.sentence;
   at("verdict").className = OUTCOMES[verdict.outcome];
   at("because").textContent = verdict.reason;
   at("cost").textContent = costText(verdict);
-  at("notes").replaceChildren(...verdict.warnings.map((note) => element("li", {}, note)));
+  at("notes").replaceChildren(...verdict.warnings.map((note) => element("li", {}, "Note: ", ...withCode(note))));
   const most = Number(at("budget").max) || 10;
   at("more").textContent = `Draw ${plural(most, "sample")} anyway`;
   at("more").hidden = samples >= most;
@@ -244,9 +248,14 @@ async function study() {
     at("study-table").replaceChildren(studyTable(found.rows));
     const saving = found.saving.find((each) => each.estimator === "bayes")?.fraction;
     const reach = saving ? ` What histogram reaches with ten samples, bayes reaches with ${(10 * saving).toFixed(1)} on average.` : "";
-    at("study-text").textContent = `${tested.model} on ${tested.dataset}: ${tested.questions} questions, ${tested.wrong} answered wrongly.${reach}`;
+    at("study-text").textContent = `${tested.model} on ${tested.dataset}: ${tested.questions} questions, ${tested.wrong} answered wrongly.${reach}`
+      + " The lines are the methods most asked for; the table has all of them.";
+    const [title, notes] = at("study-left-out").children;
+    title.textContent = `What was left out: ${plural(found.notes.length, "note")}`;
+    notes.replaceChildren(...found.notes.map((note) => element("li", {}, ...withCode(note))));
+    at("study-left-out").hidden = found.notes.length === 0;
     at("study-figure").hidden = false;
-    at("study-status").textContent = found.notes.join("; ");
+    at("study-status").textContent = "";
   } catch (error) {
     at("study-status").textContent = trouble(error);
   }

@@ -53,15 +53,17 @@ export function certainty({ suspicion }) {
 
 export function ruleText(rule, point) {
   if (rule.kind === "VarianceBelow") {
-    return `Samples are drawn until the variance of the entropy is at most ${rule.gamma}. It is ${point.variance?.toFixed(3) ?? "not known"}.`;
+    return `Sampling stops once the variance of the entropy is at most ${rule.gamma}. It is ${point.variance?.toFixed(3) ?? "not known"}.`;
   }
   if (rule.kind === "Decided") {
     const sure = certainty(point);
-    const now = sure === null ? "" : ` It is ${percent(sure)}%.`;
-    const less = rule.relaxation ? ` (${Number((100 * rule.relaxation).toPrecision(2))} less with every sample, at least ${percent(rule.least)})` : "";
-    return `Samples are drawn until it is ${percent(rule.confidence)}%${less} certain whether the answer deserves a flag.${now}`;
+    const now = sure === null ? "" : ` Now it is ${percent(sure)}%.`;
+    const first = percent(rule.confidence);
+    if (!rule.relaxation) return `Sampling stops once it is ${first}% certain whether the answer deserves a flag.${now}`;
+    const less = `${Number((100 * rule.relaxation).toPrecision(2))} less with each, ${percent(rule.least)}% at the lowest`;
+    return `Sampling stops once it is certain enough whether the answer deserves a flag: ${first}% before the first sample, ${less}.${now}`;
   }
-  return `${plural(rule.n, "sample")} ${rule.n === 1 ? "is" : "are"} drawn, whatever they say.`;
+  return `${plural(rule.n, "sample")} ${rule.n === 1 ? "is" : "are"} drawn in any case.`;
 }
 
 export function costText(verdict) {
