@@ -44,6 +44,7 @@ def draw_steps(question: str, steps: Sequence[Step], terms: Terms) -> Renderable
     lines = [head, Text(), answer, *_agreement(last), drawn, Text()]
     if last.samples:
         lines += [_meanings(last), Text()]
+    lines.append(Text("  semantic entropy by the number of samples, with its 90% interval", style="dim"))
     return Group(*lines, _narrowing(steps, terms))
 
 
@@ -69,7 +70,7 @@ def _meanings(step: Step) -> RenderableType:
     found = sorted(step.meanings(), key=lambda meaning: (-meaning.count, not meaning.has_answer))
     for meaning in found[:_SHOWN]:
         share = meaning.count / max(1, len(step.samples))
-        bar = Text("█" * max(bool(meaning.count), round(share * 20)), style="cyan")
+        bar = Text("▇" * max(bool(meaning.count), round(share * 20)), style="cyan")
         line = Text(one_line(meaning.text) or "(empty)", style="bold" if meaning.has_answer else "")
         if meaning.has_answer:
             line.append("  ← the answer", "cyan")
@@ -101,9 +102,10 @@ def _narrowing(steps: Sequence[Step], terms: Terms) -> RenderableType:
 
 def _bar(low: float, mean: float, high: float, threshold: float, top: float) -> Text:
     cells = ["·"] * (_WIDTH + 1)
-    cells[_column(threshold, top)] = "│"
     for place in range(_column(low, top), _column(high, top) + 1):
         cells[place] = "━"
+    at = _column(threshold, top)
+    cells[at] = "┿" if cells[at] == "━" else "│"
     cells[_column(mean, top)] = "●"
     return Text("".join(cells), style="red" if mean > threshold else "green")
 
