@@ -13,6 +13,7 @@ from ..verdict import THRESHOLD
 from ._exit import EXIT_CODES
 from ._structure import add_structure_options, structure_options
 from ._text import json_text, say
+from ._waiting import LivePicture, still_asking
 
 if TYPE_CHECKING:
     import argparse
@@ -187,7 +188,8 @@ def _one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -> int
     interrupted = False
     try:
         if arguments.json or not sys.stdout.isatty():
-            steps.extend(checker.stream(prompt, answer=arguments.answer, rng=arguments.seed))
+            with still_asking(checker.model.name, steps, sys.stderr):
+                steps.extend(checker.stream(prompt, answer=arguments.answer, rng=arguments.seed))
         else:
             _watch(checker, prompt, arguments, steps)
     except KeyboardInterrupt:
@@ -207,10 +209,15 @@ def _watch(checker: Checker, prompt: Prompt, arguments: argparse.Namespace, step
     from ._drawing import draw_steps
 
     question = last_question(prompt)
-    with Live(draw_steps(question, steps, checker.terms), auto_refresh=False) as live:
-        for step in checker.stream(prompt, answer=arguments.answer, rng=arguments.seed):
-            steps.append(step)
-            live.update(draw_steps(question, steps, checker.terms), refresh=True)
+    picture = LivePicture(checker.model.name, lambda: draw_steps(question, steps, checker.terms))
+    with Live(get_renderable=picture, refresh_per_second=2) as live:
+        try:
+            for step in checker.stream(prompt, answer=arguments.answer, rng=arguments.seed):
+                steps.append(step)
+                picture.update(len(step.samples))
+                live.refresh()
+        finally:
+            picture.finish()
 
 
 def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:

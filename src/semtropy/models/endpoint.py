@@ -6,6 +6,7 @@ import asyncio
 import copy
 import email.utils
 import json
+import logging
 import random
 import re
 import time
@@ -36,6 +37,11 @@ __all__ = ["Endpoint", "Refused", "Retry"]
 
 MAX_REPLY = 64_000_000
 """The longest reply that is read, in bytes after unpacking."""
+
+PATIENCE = 2.0
+"""Seconds after which retries are logged as warnings, which Python prints unless logging is set up otherwise."""
+
+log = logging.getLogger(__name__)
 
 _TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 
@@ -119,7 +125,7 @@ class Endpoint:
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Post `body` and return the JSON object of the reply; transient failures are retried, others raised."""
-        attempt = 0
+        attempt, start = 0, time.monotonic()
         while True:
             try:
                 return await self._once(path, body)
@@ -128,7 +134,12 @@ class Endpoint:
                 if attempt >= self.retry.times or (asked is not None and asked > self.retry.longest):
                     raise trouble.error from trouble.__cause__
                 wait = self.retry.wait(attempt, asked, luck=random.random())
+                what = trouble.what
             attempt += 1
+            # Someone who waits for seconds should know why; what the endpoint said may hold a prompt, and is left out.
+            level = logging.WARNING if time.monotonic() + wait - start >= PATIENCE else logging.INFO
+            tries = (attempt, self.retry.times)
+            log.log(level, "%s: %s, trying again in %.1f s (%d of %d)", self.label, what, wait, *tries)
             await self._sleep(wait)
 
     async def _once(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -139,13 +150,17 @@ class Endpoint:
             async with slots:
                 reply = await self._posted(client, path, body)
         except httpx.TimeoutException as error:
-            raise _Transient(ModelTimeout(f"{self.label}: no reply in {self.timeout:g} s")) from error
+            late = f"no reply in {self.timeout:g} s"
+            raise _Transient(ModelTimeout(f"{self.label}: {late}"), what=late) from error
         except httpx.DecodingError as error:
-            raise _Transient(BadReply(f"{self.label}: the reply cannot be unpacked")) from error
+            raise _Transient(
+                BadReply(f"{self.label}: the reply cannot be unpacked"), what="a broken reply"
+            ) from error
         except httpx.TransportError as error:
             # The system's message may name the host, which `label` hides.
             detail = type(error).__name__ if self._hidden else self._masked(str(error) or repr(error))
-            raise _Transient(ModelError(f"{self.label}: cannot be reached: {detail}")) from error
+            lost = ModelError(f"{self.label}: cannot be reached: {detail}")
+            raise _Transient(lost, what="it cannot be reached") from error
         except (httpx.InvalidURL, httpx.RequestError) as error:
             raise InputError(f"{self.label}: not an address that can be asked: {error}") from error
         if reply.status_code != 200:
@@ -153,9 +168,10 @@ class Endpoint:
         try:
             data = reply.json()
         except (ValueError, RecursionError) as error:
-            raise _Transient(BadReply(f"{self.label}: the reply is not JSON: {error}")) from error
+            broken = BadReply(f"{self.label}: the reply is not JSON: {error}")
+            raise _Transient(broken, what="a broken reply") from error
         if not isinstance(data, dict):
-            raise _Transient(BadReply(f"{self.label}: the reply is not a JSON object"))
+            raise _Transient(BadReply(f"{self.label}: the reply is not a JSON object"), what="a broken reply")
         return data
 
     async def _posted(self, client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> httpx.Response:
@@ -224,9 +240,11 @@ class Endpoint:
         if status == 429 and code == "insufficient_quota":
             return RateLimited(f"{self.label}: the quota is used up: {message}")
         if status == 429:
-            return _Transient(RateLimited(f"{self.label}: too many requests: {message}"), _retry_after(reply))
+            limited = RateLimited(f"{self.label}: too many requests: {message}")
+            return _Transient(limited, _retry_after(reply), what="too many requests")
         if status in _TRANSIENT:
-            return _Transient(ModelError(f"{self.label} failed ({status}): {message}"), _retry_after(reply))
+            failed = ModelError(f"{self.label} failed ({status}): {message}")
+            return _Transient(failed, _retry_after(reply), what=f"it failed ({status})")
         if status in (400, 413, 422):
             return Refused(status, message, param)
         return ModelError(f"{self.label} answered {status}: {message}")
@@ -271,10 +289,13 @@ def _close_all(clients: _Clients) -> None:
 
 
 class _Transient(Exception):
-    """A failure to retry: `error` is raised once retries run out, `asked` is the endpoint's `Retry-After`."""
+    """A failure to retry: `error` is raised once retries run out, `asked` is the endpoint's `Retry-After`.
 
-    def __init__(self, error: ModelError, asked: float | None = None) -> None:
-        self.error, self.asked = error, asked
+    `what` is the failure in a few words, none of them the endpoint's.
+    """
+
+    def __init__(self, error: ModelError, asked: float | None = None, *, what: str) -> None:
+        self.error, self.asked, self.what = error, asked, what
         super().__init__(str(error))
 
 
