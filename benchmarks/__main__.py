@@ -11,6 +11,7 @@ ALL = (
     "speed",
     "efficiency",
     "verdict",
+    "structured",
     "ends",
     "distribution",
     "live",

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semtropy import Budget, FixedSamples, Sample, Verdict, check, stream
+from semtropy import Budget, FixedSamples, Reason, Sample, Verdict, check, stream
 from semtropy.errors import InputError
 from semtropy.meaning import ScriptedJudge
 from semtropy.models.scripted import ScriptedModel
 from semtropy.models.tool_calls import calls_to_text
+from semtropy.stopping import Rounds
 from semtropy.structured import Choices, JsonAnswers, ToolCalls
 from semtropy.structured.annotations import schema_of_type
 from semtropy.structured.document import find_json, plain
@@ -421,6 +422,54 @@ def test_bounds_are_below_the_true_probabilities(drawn: list[tuple[str, str, flo
         for meaning in field.meanings:
             marginal = sum(w for pair, w in weights.items() if pair[place] == meaning.text) / total
             assert meaning.floor <= marginal + 1e-9
+
+
+def test_a_field_after_certain_text_is_as_well_known_as_a_plain_answer() -> None:
+    """Its own tokens then have the probability of the value: the same evidence as the value sampled alone."""
+    texts, logprobs = (
+        ["Oslo", "Oslo", "Bergen", "Oslo"],
+        [math.log(0.6), math.log(0.6), math.log(0.3), math.log(0.6)],
+    )
+    pieces = ['{"city": ', '"Oslo"', ', "year": 1}']
+    drawn = [
+        spelled(city(text, 1), [pieces[0], f'"{text}"', pieces[2]], [-0.001, logprob, -5.0])
+        for text, logprob in zip(texts, logprobs, strict=True)
+    ]
+    rule = FixedSamples(4)
+    structured = check(
+        "q", model=Dealt(Sample(city("Oslo", 1)), drawn), schema=CITY, judge="exact", rule=rule
+    )
+    plainly = [Sample(text, lp - 0.001, (text,)) for text, lp in zip(texts, logprobs, strict=True)]
+    alone = check("q", model=Dealt("Oslo", plainly), judge="exact", rule=rule)
+    assert structured.fields[0].entropy.mean == pytest.approx(alone.entropy.mean, abs=1e-9)
+    year = structured.fields[1]
+    counted = check("q", model=Dealt("1", ["1"] * 4), judge="exact", rule=rule)
+    assert year.entropy.mean == pytest.approx(counted.entropy.mean, abs=0.01), "after uncertain text, counts"
+
+
+def test_the_answer_alone_decides_a_field_by_its_own_tokens() -> None:
+    sure = spelled(TEXT, PIECES, [-0.001] * len(PIECES))
+    unsure = spelled(TEXT, PIECES, [-0.001] * 10 + [-4.0, -0.001])
+    budget = Budget(samples=0)
+    fields = {
+        name: check("q", model=Dealt(each, []), schema=CITY, judge="exact", budget=budget).fields
+        for name, each in (("sure", sure), ("unsure", unsure))
+    }
+    assert [field.outcome for field in fields["sure"]] == [Outcome.STEADY, Outcome.STEADY]
+    assert [field.flagged for field in fields["unsure"]] == [False, True]
+
+
+def test_a_decided_field_stays_so_while_others_go_on() -> None:
+    """The city is decided after five samples; the sixth speaks against it, and the year needs more."""
+    names = ["Oslo"] * 5 + ["Rome"] * 1 + ["Oslo"] * 2
+    years = [1, 1, 2, 1, 1, 2, 1, 1]
+    samples = [city(*pair) for pair in zip(names, years, strict=True)]
+    options: dict[str, Any] = {"schema": CITY, "judge": "exact", "rounds": Rounds(growth=1.0)}
+    steps = list(stream("q", model=Dealt(city("Oslo", 1), samples), budget=Budget(samples=8), **options))
+    first = [step.fields[0].step.reason for step in steps]
+    decided = next(place for place, reason in enumerate(first) if reason is not None)
+    assert decided < len(first) - 1
+    assert all(reason is Reason.DECIDED_LOW for reason in first[decided:])
 
 
 # Choices

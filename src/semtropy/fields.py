@@ -27,6 +27,7 @@ class FieldReading:
     label     its meaning in the answer, None where the answer is still on its way
     labels    its meaning in each sample; equal labels, equal meanings
     missing   why there is nothing to judge, None where there is
+    exact     whether the log-probabilities are those of the values themselves, as for a plain answer, not bounds
     """
 
     name: str
@@ -37,6 +38,7 @@ class FieldReading:
     label: Hashable | None
     labels: tuple[Hashable, ...]
     missing: str | None = None
+    exact: bool = False
 
 
 @runtime_checkable

@@ -202,6 +202,7 @@ class _Inquiry:
         self.spent = Spent()
         self.judge_calls = 0
         self.beliefs: dict[Evidence, Belief] = {}
+        self.decided: dict[tuple[str, str], Reason | None] = {}
 
     def answer_alone(self, pace: Pace) -> bool:
         """Whether the answer goes out before any sample: it may decide, or nothing else is allowed."""
@@ -318,9 +319,14 @@ class _Inquiry:
         return self.beliefs[evidence]
 
     def _field(self, reading: FieldReading) -> Step:
+        """What is known of one field."""
         answer = PENDING if reading.answer is None else reading.answer
-        step = self._observed(answer, reading.samples, reading.label, reading.labels, bounds=True)
+        bounds = not reading.exact
+        step = self._observed(answer, reading.samples, reading.label, reading.labels, bounds=bounds)
+        # A field that was decided stays so while others go on, unless later samples decide otherwise.
+        key = reading.name, answer.text
         reason = Reason.NO_ANSWER if reading.missing else self.terms.rule(step.belief, self.spent)
+        reason = self.decided[key] = reason or self.decided.get(key)
         return replace(step, reason=reason, missing=reading.missing)
 
     def _reason(self, step: Step) -> Reason | None:

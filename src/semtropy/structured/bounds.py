@@ -1,10 +1,13 @@
-"""Lower bounds of the probability of a field's value, from the log-probabilities of an answer's tokens.
+"""What the log-probabilities of an answer's tokens say about the value of one field.
 
 The value is at least as probable as the whole answer. A better bound is the probability of the answer's beginning, up
 to where the value ends: whatever follows, the field has this value. Two different beginnings exclude each other, so
 that their probabilities add up. The beginning needs no end token, which many endpoints leave out; and where an
 endpoint masks tokens that the schema forbids, the log-probabilities before the mask are lower still, so they bound as
 well.
+
+Where everything before the value is nearly certain (`CERTAIN`), as for the first field, the probability of the
+beginning is nearly that of the value's own tokens: the field is then as well known as a plain answer.
 """
 
 from __future__ import annotations
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
     from ..nouns import Token
     from .document import Node
 
-__all__ = ["answer_with_bound", "begins", "sample_with_bound"]
+__all__ = ["answer_begins", "answer_with_bound", "begins", "certain_before", "sample_with_bound"]
+
+CERTAIN = 0.9
+"""The probability from which what stands before a value is taken for certain; bounds are too low by 10% at most."""
 
 SUM_SLACK = 1e-6  # by which a sum of token log-probabilities may differ from that of the sequence
 
@@ -49,6 +55,27 @@ def begins(sample: Sample) -> bool:
     if sample.temperature not in (None, 1.0):
         return False
     return _spelled(sample.text, sample.tokens, sample.token_logprobs) is not None
+
+
+def answer_begins(answer: Sample) -> bool:
+    """The same for the judged answer: its tokens must have log-probabilities at the samples' temperature."""
+    return (
+        _sampling_tokens(answer) and _spelled(answer.text, answer.tokens, answer.token_logprobs) is not None
+    )
+
+
+def certain_before(sample: Sample, node: Node | None) -> bool:
+    """Whether everything that a sample says before the value is nearly certain."""
+    pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
+    if pieces is None or node is None or sample.token_logprobs is None:
+        return False
+    total, before = -pieces[0], 0.0
+    for piece, logprob in zip(pieces[1:], sample.token_logprobs, strict=True):
+        total += len(piece)
+        if total > node.start:
+            break
+        before += logprob
+    return before >= math.log(CERTAIN)
 
 
 def _sampling_tokens(answer: Sample) -> bool:

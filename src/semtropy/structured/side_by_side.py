@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ..fields import UNPARSED_TEXT, FieldReading
-from .bounds import answer_with_bound, begins, sample_with_bound
+from .bounds import answer_begins, answer_with_bound, begins, certain_before, sample_with_bound
 from .document import plain
 from .values import ABSENT, UNPARSED, as_text
 from .walk import Leaf
@@ -57,7 +57,8 @@ class SideBySide:
     ) -> None:
         self._answer, self._own, self._samples, self._found = answer, own, samples, found
         # An answer that begins well may still end as invalid JSON: where one did, only whole answers are bounds.
-        self._beginnings = None not in found and any(map(begins, samples))
+        known = any(map(begins, samples)) or (answer is not None and answer_begins(answer))
+        self._beginnings = None not in found and known
 
     def readings(self) -> Iterator[FieldReading]:
         """Every field of the answer, then those that only samples have."""
@@ -67,9 +68,21 @@ class SideBySide:
                 yield from self._items(path, leaf, mine)
                 continue
             reading = self._reading(path, path, leaf, leaf.node, mine, lambda label: label)
+            reading = replace(reading, exact=self._exact(path))
             if leaf.required and leaf.node is None and self._own is not None:
                 reading = replace(reading, missing="the answer does not have it")
             yield reading
+
+    def _exact(self, path: str) -> bool:
+        """Whether the log-probabilities are those of the value itself: all of them are known, nothing before varies."""
+        if not self._beginnings:
+            return False
+        nodes = [None if each is None else each.node(path) for each in self._found]
+        if not all(certain_before(*pair) for pair in zip(self._samples, nodes, strict=True)):
+            return False
+        if self._answer is None or self._own is None or not answer_begins(self._answer):
+            return bool(self._samples)
+        return certain_before(self._answer, self._own.node(path))
 
     def _paths(self) -> dict[str, Leaf]:
         """The fields by path; the answer decides what is required, where there is one."""
