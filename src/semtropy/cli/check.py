@@ -98,7 +98,13 @@ def register(commands: Any) -> None:
         metavar="T",
         help="the temperature of the answer that is asked for (default: 0.1)",
     )
-    add("--threshold", type=float, default=THRESHOLD, metavar="H", help="flag above H nats (default: log 2)")
+    add(
+        "--threshold",
+        type=float,
+        default=THRESHOLD,
+        metavar="H",
+        help="flag above an entropy of H nats (default: 0.69, that of two equally likely meanings)",
+    )
     add("--seed", type=int, help="seed for the draws, for models that support one")
     add("--show-groups", action="store_true", help="list every wording under the meaning it was grouped with")
     add("--json", action="store_true", help="print the verdict as JSON, one line per prompt")

@@ -21,7 +21,13 @@ def register(commands: Any) -> None:
     )
     add_judging(parser)
     add = parser.add_argument
-    add("--mode", default="strict", metavar="M", help="strict, relaxed or either (default: strict)")
+    add(
+        "--mode",
+        default="strict",
+        metavar="M",
+        help="when two answers mean the same: strict, each entails the other; relaxed, one entails the other and "
+        "neither contradicts the other; either, one entails the other (default: strict)",
+    )
     add("--all", action="store_true", help="also regroup questions whose samples have meanings")
     add("--window", type=int, default=64, metavar="N", help="questions judged together (default: 64)")
     parser.set_defaults(run=run)

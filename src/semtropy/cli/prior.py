@@ -14,8 +14,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     """Add the command to the command line."""
     parser = commands.add_parser(
         "prior",
-        help="fit what bayes expects of a question",
-        description="Fit what the estimator bayes expects of a question to recordings of a model.",
+        help="fit a prior for the estimator bayes",
+        description="Fit a prior for the estimator bayes to recordings of a model: what to expect of its answers "
+        "before any sample.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     fit = actions.add_parser(
