@@ -111,10 +111,18 @@ def test_settle_makes_ties_of_rounding() -> None:
 def resampled_plainly(scores: np.ndarray, wrong: np.ndarray, repeats: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     picks = rng.integers(0, wrong.size, size=(repeats, wrong.size))
-    return np.array([auroc(scores[:, pick], wrong[pick]).mean() for pick in picks])
+    drawn = np.random.default_rng([seed, len(scores)]).multinomial(
+        len(scores), [1 / len(scores)] * len(scores), size=repeats
+    )
+    return np.array(
+        [
+            auroc(np.repeat(scores[:, pick], times, axis=0), wrong[pick]).mean()
+            for pick, times in zip(picks, drawn, strict=True)
+        ]
+    )
 
 
-def test_bootstrap_is_auroc_of_resampled_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bootstrap_is_auroc_of_resampled_questions_and_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     scores, wrong = rng.integers(0, 5, (3, 30)).astype(float), rng.random(30) < 0.5
     plain = resampled_plainly(scores, wrong, repeats=50, seed=7)

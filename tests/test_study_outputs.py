@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import html
 import itertools
+import json
 import pickle
 import re
 from html.parser import HTMLParser
@@ -12,19 +15,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
+from recordings_made import graded_recording
 from semtropy.errors import MissingExtra
+from semtropy.study.evaluate import evaluate
 from semtropy.study.evaluate.adaptive import RULES, curve, grid, saving, stops, sweep
+from semtropy.study.evaluate.bootstrap import interval, resampled_auroc
 from semtropy.study.evaluate.measure import MeasureOptions, measure
 from semtropy.study.evaluate.metrics import auroc
 from semtropy.study.evaluate.prepare import METHODS, Fold, PreparedRecording
 from semtropy.study.evaluate.questions import StudyQuestion
 from semtropy.study.evaluate.report import write_study
-from semtropy.study.evaluate.report.figures import draw_recording, figure_bytes, styles
+from semtropy.study.evaluate.report.figures import draw_recording, figure_bytes
 from semtropy.study.evaluate.report.formats import to_html, to_latex, to_markdown
+from semtropy.study.evaluate.report.ranking import draw_ranking
+from semtropy.study.evaluate.report.styles import styles
 from semtropy.study.evaluate.report.tables import ReportTable, TableEntry, auroc_table, study_tables
 from semtropy.study.evaluate.resample import ResamplingPlan, Scores
-from semtropy.study.evaluate.results import Cell, EvaluatedRecording, Results
+from semtropy.study.evaluate.results import Results  # noqa: TC001
 
 BUDGET, DRAWS, QUESTIONS = 10, 3, 40
 
@@ -49,13 +58,17 @@ def beliefs() -> tuple[np.ndarray, dict[str, Scores]]:
 
 @pytest.fixture(scope="module")
 def results(beliefs: tuple[np.ndarray, dict[str, Scores]]) -> Results:
-    wrong, scores = beliefs
+    return measured(*beliefs, bootstrap=100)
+
+
+def measured(wrong: np.ndarray, scores: dict[str, Scores], bootstrap: int) -> Results:
     questions = tuple(StudyQuestion(str(at), bool(bad), None, {}) for at, bad in enumerate(wrong))  # type: ignore[arg-type]
     prepared = PreparedRecording(
         "model/1 & co", "d", 5, (Fold(questions, {}, 0.5),), ("bayes", "histogram", "length"), ("a note",)
     )
     plan = ResamplingPlan(budget=BUDGET, draws=DRAWS)
-    return measure((prepared, scores), MeasureOptions(budgets=tuple(range(1, 11)), plan=plan, bootstrap=100))
+    options = MeasureOptions(budgets=tuple(range(1, 11)), plan=plan, bootstrap=bootstrap)
+    return measure((prepared, scores), options)
 
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=4), min_size=1, max_size=5), st.floats(0, 1))
@@ -121,7 +134,9 @@ def test_results_of_known_beliefs(results: Results, beliefs: tuple[np.ndarray, d
     cell = next(cell for cell in results.cells if (cell.estimator, cell.budget) == ("bayes", 7))
     areas = auroc(scores["bayes"].mean[6], wrong)
     assert cell.auroc == pytest.approx(areas.mean(), abs=1e-9)
-    assert cell.half_width == pytest.approx(1.96 * areas.std(ddof=1) / np.sqrt(DRAWS), abs=1e-9)
+    assert cell.low < cell.auroc < cell.high
+    assert cell.half_width == pytest.approx((cell.high - cell.low) / 2)
+    assert cell.half_width > 1.96 * areas.std(ddof=1) / np.sqrt(DRAWS)  # other questions count as well
     assert [(each.estimator, each.budget) for each in results.cells] == list(
         itertools.product(("bayes", "histogram", "length"), range(1, 11))
     )
@@ -151,16 +166,52 @@ def test_curve_and_saving_agree_in_the_json(results: Results) -> None:
     assert {point["rule"] for point in told["rules"]["adaptive"]} == {"decided"}
 
 
-def tied(*areas: tuple[float, float]) -> Results:
-    cells = tuple(
-        Cell("m", "d", f"e{at}", 1, area, width, 0.5, 0.1) for at, (area, width) in enumerate(areas)
-    )
-    return Results((EvaluatedRecording("m", "d", 9, 3, 2, 0.5),), cells, (), (), (), (), ())
+def test_bars_without_a_bootstrap_are_over_the_draws_alone(
+    beliefs: tuple[np.ndarray, dict[str, Scores]], results: Results
+) -> None:
+    wrong, scores = beliefs
+    plain = measured(wrong, scores, bootstrap=0)
+    cell = next(cell for cell in plain.cells if (cell.estimator, cell.budget) == ("bayes", 7))
+    areas = auroc(scores["bayes"].mean[6], wrong)
+    assert cell.half_width == pytest.approx(1.96 * areas.std(ddof=1) / np.sqrt(DRAWS), abs=1e-9)
+    assert not plain.comparisons
 
 
-def test_bold_are_the_best_and_those_whose_bars_overlap_its_bar() -> None:
-    rows = auroc_table(tied((0.617, 0.021), (0.610, 0.0), (0.590, 0.005), (0.590, 0.007)), 1).rows
-    assert [entry.bold for entry in rows[0] if isinstance(entry, TableEntry)] == [True, True, False, True]
+def test_bold_is_what_no_other_beats_by_paired_differences(results: Results) -> None:
+    for budget in (1, 5, 10):
+        cells = {cell.estimator: cell for cell in results.cells if cell.budget == budget}
+        best = max(cells.values(), key=lambda cell: cell.auroc)
+        assert best.tied
+        gaps = {each.estimator: each for each in results.comparisons if each.budget == budget}
+        for name, cell in cells.items():
+            if best.estimator == "bayes" and name != "bayes":
+                assert cell.tied == (gaps[name].high >= 0)
+    table = auroc_table(results, 10)
+    assert [row[1].bold for row in table.rows if isinstance(row[1], TableEntry)].count(True) >= 1
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
+    """Normal scores with a known AUROC: other questions and other draws each time."""
+    rng = np.random.default_rng(4)
+    truth, covered, trials = float(ndtr(1 / np.sqrt(2 + 2 * 0.5))), 0, 120
+    for trial in range(trials):
+        wrong = np.arange(80) % 2 == 0
+        question = rng.normal(size=80) + wrong
+        drawn = question + rng.normal(size=(5, 80)) * np.sqrt(0.5)
+        low, high = interval(resampled_auroc(drawn, wrong, repeats=200, seed=trial))
+        covered += low <= truth <= high
+    assert 0.88 <= covered / trials <= 1.0
+
+
+def test_resampling_draws_widens_the_interval() -> None:
+    """A score that orders well in some draws and badly in others is uncertain, however many questions there are."""
+    wrong = np.arange(400) % 2 == 0
+    rng = np.random.default_rng(0)
+    good, bad = wrong + 0.3 * rng.normal(size=400), rng.normal(size=400)
+    low, high = interval(resampled_auroc(np.stack([good, bad, good, bad]), wrong, repeats=300))
+    assert high - low > 0.3
+    low, high = interval(resampled_auroc(np.stack([good] * 4), wrong, repeats=300))
+    assert high - low < 0.05
 
 
 def test_tables_in_three_forms(results: Results) -> None:
@@ -202,6 +253,19 @@ def test_figure_shows_every_method(results: Results) -> None:
     assert figure_bytes(figure, "png") == figure_bytes(draw_recording(results, "model/1 & co", "d"), "png")
 
 
+def test_figures_say_how_many_questions_what_share_and_what_the_bars_are(results: Results) -> None:
+    for draw in (draw_recording, draw_ranking):
+        for dark in (False, True):
+            figure = draw(results, "model/1 & co", "d", dark=dark)
+            said = figure._supxlabel.get_text()
+            assert "n = 40 questions, 50% answered wrongly" in said
+            assert "95% over questions and draws" in said
+    assert (
+        "at the first N with a variance of at most t"
+        in draw_recording(results, "model/1 & co", "d")._supxlabel.get_text()
+    )
+
+
 def test_every_estimator_has_its_own_style() -> None:
     assert len(set(styles([*METHODS, "a stored score"]).values())) == len(METHODS) + 1
 
@@ -214,7 +278,9 @@ class Links(HTMLParser):
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value or "" for name, value in attrs if name in {"src", "href", "data", "action"}]
+        self.found += [
+            value or "" for name, value in attrs if name in {"src", "srcset", "href", "data", "action"}
+        ]
 
 
 def test_report_is_one_file_that_asks_for_nothing(results: Results, tmp_path: Path) -> None:
@@ -229,8 +295,33 @@ def test_report_is_one_file_that_asks_for_nothing(results: Results, tmp_path: Pa
     assert "url(" not in page
     assert "<script" not in page
     assert "a note" in page
+    assert page.count('type="radio"') == page.count('class="budget"') == 10
+    assert page.count(" checked") == 1
+    assert "prefers-color-scheme: dark" in page
+    assert 'name="viewport"' in page
     for name in ("figures/model-1-co--d.png", "figures/model-1-co--d.pdf", "tables.tex", "results.json"):
         assert (tmp_path / "deep" / "out" / name).stat().st_size > 500
+
+
+def test_results_say_how_they_were_made(tmp_path: Path) -> None:
+    path = graded_recording(tmp_path / "made.jsonl", questions=20)
+    found = evaluate(
+        [path], estimators=["histogram"], folds=2, budgets=[1, 2, 3, 5], seeds=3, seed=7, shuffle=True
+    )
+    held = found.provenance
+    assert held is not None
+    assert held.command == (
+        "semtropy evaluate made.jsonl --estimators histogram --budgets 1-3,5 --seeds 3 --folds 2 --seed 7 "
+        "--bootstrap 1000 --shuffle"
+    )
+    assert held.recordings == (("made.jsonl", hashlib.sha256(path.read_bytes()).hexdigest()),)
+    assert {"semtropy", "python", "numpy", "scipy"} == set(held.versions)
+    assert json.loads(found.to_json())["provenance"]["seed"] == 7
+    write_study(found, tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert html.escape(held.command) in page
+    assert str(held.recordings[0][1]) in page
+    assert str(tmp_path) not in page
 
 
 def test_missing_extra_crosses_processes() -> None:

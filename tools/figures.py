@@ -52,7 +52,7 @@ def study_example() -> str:
     from semtropy.study.evaluate.report import summary
     from semtropy.study.example import example_recording
 
-    printed = summary(evaluate([example_recording()], folds=5, budgets=[5], bootstrap=0))
+    printed = summary(evaluate([example_recording()], folds=5, budgets=[5]))
     return "\n".join(row for row in printed.splitlines() if row.startswith("|"))
 
 

@@ -28,6 +28,7 @@ __all__ = ["evaluate_upload", "file_name", "receive_upload"]
 
 SECONDS = 300.0
 BUDGETS = (1, 2, 3, 5, 7, 10)
+RESAMPLES = 200
 RESULTS = ("rows", "adaptive", "saving", "tested", "notes")
 TOO_MUCH_MEMORY = "the recording needs more memory than uploads may use: evaluate it with semtropy evaluate"
 _NAMES = {b"\x1f\x8b": "recording.jsonl.gz", b"PA": "recording.parquet"}
@@ -116,7 +117,9 @@ def main(recording: str, out: str, megabytes: str) -> int:
     try:
         from ..study.evaluate import evaluate
 
-        results = evaluate([recording], budgets=BUDGETS, seeds=2, folds=2, bootstrap=0, processes=1)
+        results = evaluate(
+            [recording], estimators=METHODS, budgets=BUDGETS, seeds=2, folds=2, bootstrap=RESAMPLES
+        )
         everything = json.loads(results.to_json())
         found: dict[str, Any] = {"results": {name: everything[name] for name in RESULTS}}
     except SemtropyError as error:

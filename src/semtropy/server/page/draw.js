@@ -108,13 +108,13 @@ const COLOURS = {
 };
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4", "12 4"];
 
-// AUROC against the number of samples, with a line for each method.
+// AUROC against the number of samples, with a line for each method and its 95% interval as a band.
 export function drawStudy(holder, every) {
   const has = new Set(every.map((row) => row.estimator)), known = Object.keys(COLOURS).filter((name) => has.has(name));
   const names = known.length ? known : [...has].slice(0, DASHES.length);
   const rows = every.filter((row) => names.includes(row.estimator));
   const budgets = [...new Set(rows.map((row) => row.budget))].sort((a, b) => a - b);
-  const values = rows.map((row) => row.auroc);
+  const values = rows.flatMap((row) => [row.low, row.high]);
   const low = Math.floor(Math.min(...values) * 20) / 20, high = Math.ceil(Math.max(...values) * 20 + 1e-9) / 20;
   const height = 300, left = 44, right = 130, bottom = height - 40;
   const span = budgets.at(-1) - budgets[0] || 1;
@@ -135,6 +135,10 @@ export function drawStudy(holder, every) {
   names.forEach((name, k) => {
     const mine = rows.filter((row) => row.estimator === name).sort((a, b) => a.budget - b.budget);
     const stroke = COLOURS[name] ?? "#888888";
+    const there = mine.map((row) => x(row.budget)), top = mine.map((row) => y(row.high)), low = mine.map((row) => y(row.low));
+    picture.append(svg("path", {
+      class: "band", fill: stroke, d: `${path([...there, ...there.slice().reverse()], [...top, ...low.reverse()])}Z`,
+    }));
     picture.append(svg("path", {
       class: "line", stroke, "stroke-dasharray": DASHES[k % DASHES.length],
       d: path(mine.map((row) => x(row.budget)), mine.map((row) => y(row.auroc))),
@@ -159,7 +163,8 @@ export function studyTable(rows) {
     ...budgets.map((budget) => element("th", { scope: "col" }, String(budget))));
   const body = names.map((name) => element("tr", {}, element("th", { scope: "row" }, name), ...budgets.map((budget) => {
     const cell = rows.find((row) => row.estimator === name && row.budget === budget);
-    return element("td", {}, cell ? cell.auroc.toFixed(3) : "");
+    const bounds = cell ? `${cell.low.toFixed(2)} to ${cell.high.toFixed(2)}` : "";
+    return element("td", { title: bounds }, cell ? `${cell.auroc.toFixed(3)} ± ${cell.half_width.toFixed(2)}` : "");
   })));
   return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
 }

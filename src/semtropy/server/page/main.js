@@ -249,7 +249,7 @@ async function study() {
     const saving = found.saving.find((each) => each.estimator === "bayes")?.fraction;
     const reach = saving ? ` What histogram reaches with ten samples, bayes reaches with ${(10 * saving).toFixed(1)} on average.` : "";
     at("study-text").textContent = `${tested.model} on ${tested.dataset}: ${tested.questions} questions, ${tested.wrong} answered wrongly.${reach}`
-      + " The lines are the methods most asked for; the table has all of them.";
+      + " Bands hold 95% of other questions and draws. The lines are the methods most asked for; the table has all of them.";
     const [title, notes] = at("study-left-out").children;
     title.textContent = `What was left out: ${plural(found.notes.length, "note")}`;
     notes.replaceChildren(...found.notes.map((note) => element("li", {}, ...withCode(note))));

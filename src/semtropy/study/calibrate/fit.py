@@ -29,11 +29,16 @@ Fit = Callable[["Floats", "Bools", int], Logistic | Isotonic]
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Answers with similar probabilities: how many, their mean probability, and the share that is wrong."""
+    """Answers with similar probabilities: how many, their mean probability, and the share that is wrong.
+
+    `low` and `high` are a 95% interval of that share, for the number of different questions among them.
+    """
 
     answers: int
     probability: float
     frequency: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,7 @@ def _choose_curve(
         calibration=calibration,
         losses=losses,
         ece=float(calibration_error(probabilities, data.wrong)),
-        bins=_reliability_bins(probabilities, data.wrong),
+        bins=_reliability_bins(probabilities, data),
         kept=None if passing is None else float(passing.mean()),
         error=None if passing is None else float(data.wrong[passing].mean()),
     )
@@ -200,14 +205,32 @@ def _stratified_folds(labels: Bools, folds: int) -> np.ndarray[tuple[int], np.dt
     return fold
 
 
-def _reliability_bins(probabilities: Floats, wrong: Bools, bins: int = 10) -> tuple[ReliabilityBin, ...]:
+def _reliability_bins(
+    probabilities: Floats, data: _LabelledScores, bins: int = 10
+) -> tuple[ReliabilityBin, ...]:
+    """Bins of equal width; the scores of one question are no independent answers, so their bars count questions."""
     cell = np.minimum((probabilities * bins).astype(int), bins - 1)
-    groups = [cell == each for each in range(bins)]
-    return tuple(
-        ReliabilityBin(int(group.sum()), float(probabilities[group].mean()), float(wrong[group].mean()))
-        for group in groups
-        if group.any()
-    )
+    question = np.arange(probabilities.size) % data.questions
+    found = []
+    for each in np.unique(cell):
+        inside = cell == each
+        frequency = float(data.wrong[inside].mean())
+        bounds = wilson(frequency, np.unique(question[inside]).size)
+        found.append(
+            ReliabilityBin(int(inside.sum()), float(probabilities[inside].mean()), frequency, *bounds)
+        )
+    return tuple(found)
+
+
+def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's 95% interval of a probability of which a share was observed in n trials.
+
+    >>> [round(end, 3) for end in wilson(0.0, 10)]
+    [0.0, 0.278]
+    """
+    centre, spread = share + z * z / (2 * n), z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    low, high = (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
+    return min(share, max(0.0, float(low))), max(share, min(1.0, float(high)))
 
 
 def _provenance(recording: Recording, labels: Bools, budgets: Sequence[int]) -> dict[str, Any]:

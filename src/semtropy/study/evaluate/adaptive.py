@@ -6,12 +6,13 @@ shape (budgets, questions) in and out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
 
+from .bootstrap import resampled_auroc
 from .metrics import auroc, half_width, round_scores
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "Statistic", "curve", "grid", "saving", "stops", "sweep"]
 
 GRID_POINTS = 2000
+# Bands vary slowly along a curve: a few points of it and a few resamples are enough.
+BAND_POINTS, BAND_RESAMPLES = 13, 300
 
 # (mean, variance, entropy threshold) -> statistic; the threshold of a question comes from its training fold.
 Statistic = Callable[["Floats", "Floats", "Floats"], "Floats"]
@@ -80,8 +83,19 @@ def sweep(mean: Floats, statistic: Floats, wrong: Bools, first: int = 1) -> tupl
     return np.array(list(points)), np.array(list(points.values()))
 
 
-def curve(scores: Scores, wrong: Bools, rule: Statistic, threshold: Floats) -> tuple[Floats, Floats]:
-    """AUROC on the grid of mean budgets, averaged over the draws, and its half-width."""
+def curve(
+    scores: Scores,
+    wrong: Bools,
+    rule: Statistic,
+    threshold: Floats,
+    *,
+    bootstrap: int = 0,
+    seed: int | Sequence[int] = 0,
+) -> tuple[Floats, Floats]:
+    """AUROC on the grid of mean budgets, averaged over the draws, and half of its 95% interval.
+
+    The interval is over questions and draws together with a `bootstrap`, else over the draws alone.
+    """
     assert scores.variance is not None, "a method without a variance has no adaptive curve"
     first = scores.first or 0
     points = grid(len(scores.mean) + first - 1, first)
@@ -91,7 +105,25 @@ def curve(scores: Scores, wrong: Bools, rule: Statistic, threshold: Floats) -> t
         for draw in range(mean.shape[1])
     ]
     stacked = np.stack(lines, axis=-1)
-    return stacked.mean(axis=-1), half_width(stacked)
+    if bootstrap < 1:
+        return stacked.mean(axis=-1), half_width(stacked)
+    budgets, widths = _bands(mean, statistic, wrong, min(bootstrap, BAND_RESAMPLES), seed)
+    return stacked.mean(axis=-1), np.interp(points, budgets + first, widths)
+
+
+def _bands(
+    mean: Floats, statistic: Floats, wrong: Bools, repeats: int, seed: int | Sequence[int]
+) -> tuple[Floats, Floats]:
+    """Mean budgets, ascending, and 1.96 standard deviations of the AUROC over resamples, at a few thresholds."""
+    questions = np.arange(wrong.size)
+    budgets, rows = [], []
+    for cut in np.unique(np.percentile(statistic, np.linspace(0, 100, BAND_POINTS)))[::-1]:
+        places = [stops(statistic[:, draw], float(cut)) for draw in range(mean.shape[1])]
+        budgets.append(float(np.mean(places)))
+        rows.append([mean[place, draw, questions] for draw, place in enumerate(places)])
+    areas = resampled_auroc(np.array(rows), wrong, repeats=repeats, seed=seed)
+    order = np.argsort(budgets, kind="stable")
+    return np.array(budgets)[order], 1.96 * np.nanstd(areas, axis=-1)[order]
 
 
 def saving(points: Floats, areas: Floats, target: float, samples: int = 10) -> float | None:

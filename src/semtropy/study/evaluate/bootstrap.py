@@ -1,4 +1,8 @@
-"""Paired bootstrap over questions, for the difference of two estimators' AUROCs."""
+"""Bootstrap over questions and draws together, paired: for intervals of AUROCs and of their differences.
+
+Both are resampled with replacement and independently (A. B. Owen, "The pigeonhole bootstrap", Annals of Applied
+Statistics 1, 2007), so an interval holds for other questions and other samples of them.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +28,31 @@ BLOCK_CELLS = 1_000_000
 def resampled_auroc(
     scores: Floats, wrong: Bools, *, repeats: int = 1000, seed: int | Sequence[int] = 0
 ) -> Floats:
-    """AUROC on `repeats` resamples of the questions with replacement, shape (..., repeats).
+    """AUROC on `repeats` resamples of the questions and of the draws, shape (..., repeats).
 
-    `scores` has shape (..., draws, questions); AUROCs are averaged over the draws. The same `seed` gives the same
-    resamples for every score, so differences are paired. A resample with only wrong or only right answers is NaN.
+    `scores` has shape (..., draws, questions); AUROCs are averaged over the resampled draws. The same `seed` gives
+    the same resamples for every score, so differences are paired. A resample with only wrong or only right answers
+    is NaN.
     """
     rows = scores.reshape(-1, *scores.shape[-2:])
+    draws = scores.shape[-2]
     areas = np.zeros((len(rows), repeats))
-    ranked = [[_ranked(draw, wrong) for draw in draws] for draws in rows]
+    ranked = [[_ranked(draw, wrong) for draw in each] for each in rows]
+    shares = _draw_shares(draws, repeats, seed)
     for start, counts in _blocks(wrong.size, repeats, seed):
         block = slice(start, start + counts.shape[1])
-        for place, draws in enumerate(ranked):
-            areas[place, block] = np.mean([_weighted(counts, *each) for each in draws], axis=0)
+        for place, each in enumerate(ranked):
+            areas[place, block] = sum(
+                shares[block, at] * _weighted(counts, *draw) for at, draw in enumerate(each)
+            )
     return areas.reshape(*scores.shape[:-2], repeats)
+
+
+def _draw_shares(draws: int, repeats: int, seed: int | Sequence[int]) -> Floats:
+    """How much each draw (column) weighs in each resample (row)."""
+    words = [seed] if isinstance(seed, int) else list(seed)
+    rng = np.random.default_rng([*words, draws])
+    return np.asarray(rng.multinomial(draws, np.full(draws, 1 / draws), size=repeats) / draws)
 
 
 def interval(differences: Floats, level: float = 0.95) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +15,13 @@ from .resample import ResamplingPlan, Scores, seed_words
 from .results import AdaptiveCurve, AlphaTrial, Cell, Comparison, EvaluatedRecording, Results, Saving
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .metrics import Bools, Floats
     from .prepare import PreparedRecording
+
+    # The AUROCs of each method on the same resamples, shape (budgets, resamples).
+    Resamples = Mapping[str, Floats]
 
 __all__ = ["BASELINE_SAMPLES", "MeasureOptions", "measure"]
 
@@ -74,6 +77,7 @@ def measure(
         return Results((), (), (), (), (), (), (*notes, line))
     thresholds = np.concatenate([np.full(len(fold.test), fold.threshold) for fold in prepared.folds])
     recording = _ScoredRecording(prepared.model, prepared.dataset, wrong, scores, options)
+    resamples = _resampled(recording, prepared.methods)
     curves = _curves(recording, prepared.methods, thresholds)
     savings, more = _savings(recording, curves)
     tested = EvaluatedRecording(
@@ -86,28 +90,49 @@ def measure(
     )
     return Results(
         tested=(tested,),
-        cells=_cells(recording, prepared.methods),
+        cells=_cells(recording, prepared.methods, resamples),
         curves=curves,
         savings=savings,
-        comparisons=_comparisons(recording, prepared.methods),
+        comparisons=_comparisons(recording, prepared.methods, resamples),
         trials=_trials(recording),
         notes=(*notes, *more),
     )
 
 
-def _cells(recording: _ScoredRecording, methods: tuple[str, ...]) -> tuple[Cell, ...]:
-    cells = []
+def _cells(recording: _ScoredRecording, methods: tuple[str, ...], resamples: Resamples) -> tuple[Cell, ...]:
+    bounds = {name: _bounds(recording, name, resamples) for name in methods}
+    found: list[Cell] = []
     for name in methods:
         means = round_scores(recording.scores[name].mean)
-        areas = auroc(means, recording.wrong)
-        widths = half_width(areas)
+        areas = auroc(means, recording.wrong).mean(axis=-1)
         rejection = accuracy_rejection_area(means, recording.wrong).mean(axis=-1)
         errors = calibration_error(cross_fitted(means, recording.wrong), recording.wrong).mean(axis=-1)
-        for budget in recording.budgets(name):
+        for budget, (low, high) in bounds[name].items():
             at = recording.scores[name].row(budget)
-            figures = (areas[at].mean(), widths[at], rejection[at], errors[at])
-            cells.append(Cell(recording.model, recording.dataset, name, budget, *map(float, figures)))
-    return tuple(cells)
+            figures = (areas[at], (high - low) / 2, rejection[at], errors[at])
+            area, width, kept, error = map(float, figures)
+            names = (recording.model, recording.dataset, name, budget)
+            found.append(Cell(*names, area, width, kept, error, low, high))
+    return tuple(replace(cell, tied=_tied(cell, found, recording, resamples)) for cell in found)
+
+
+def _bounds(recording: _ScoredRecording, name: str, resamples: Resamples) -> dict[int, tuple[float, float]]:
+    """The 95% interval of the AUROC at each budget."""
+    if name in resamples:
+        return {n: interval(_at(resamples, recording, name, n)) for n in recording.budgets(name)}
+    areas = auroc(round_scores(recording.scores[name].mean), recording.wrong)
+    means, widths = areas.mean(axis=-1), half_width(areas)
+    rows = {n: recording.scores[name].row(n) for n in recording.budgets(name)}
+    return {n: (float(means[at] - widths[at]), float(means[at] + widths[at])) for n, at in rows.items()}
+
+
+def _tied(cell: Cell, cells: Sequence[Cell], recording: _ScoredRecording, resamples: Resamples) -> bool:
+    """Whether the best method at the cell's budget is not better than this one beyond chance."""
+    best = max((each for each in cells if each.budget == cell.budget), key=lambda each: each.auroc)
+    if best is cell or cell.estimator not in resamples:
+        return best is cell or cell.high >= best.low
+    ours, theirs = (_at(resamples, recording, each.estimator, cell.budget) for each in (cell, best))
+    return interval(ours - theirs)[1] >= 0
 
 
 def _curves(
@@ -120,7 +145,14 @@ def _curves(
             name,
             rule,
             grid(recording.options.plan.budget, recording.scores[name].first or 0),
-            *curve(recording.scores[name], recording.wrong, statistic, thresholds),
+            *curve(
+                recording.scores[name],
+                recording.wrong,
+                statistic,
+                thresholds,
+                bootstrap=recording.options.bootstrap,
+                seed=seed_words("bootstrap", recording.options.plan.seed),
+            ),
         )
         for name in methods
         if recording.scores[name].variance is not None
@@ -150,18 +182,27 @@ def _savings(
     return savings, ()
 
 
-def _comparisons(recording: _ScoredRecording, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
+def _resampled(recording: _ScoredRecording, methods: tuple[str, ...]) -> Resamples:
+    """The AUROCs of every method on the same resamples of questions and draws; none without a bootstrap."""
     options = recording.options
-    against = options.against or next((name for name in REFERENCES if name in methods), None)
-    if against not in methods or options.bootstrap < 1:
-        return ()
+    if options.bootstrap < 1:
+        return {}
     seed = seed_words("bootstrap", options.plan.seed)
-    resamples = {
+    return {
         name: resampled_auroc(
             _all_budgets(recording, name), recording.wrong, repeats=options.bootstrap, seed=seed
         )
         for name in methods
     }
+
+
+def _comparisons(
+    recording: _ScoredRecording, methods: tuple[str, ...], resamples: Resamples
+) -> tuple[Comparison, ...]:
+    options = recording.options
+    against = options.against or next((name for name in REFERENCES if name in methods), None)
+    if against is None or against not in resamples:
+        return ()
     found = []
     for name in methods:
         if name == against:
@@ -184,7 +225,7 @@ def _all_budgets(recording: _ScoredRecording, name: str) -> Floats:
     return means[[n - scores.first for n in recording.budgets(name)]]
 
 
-def _at(resamples: Mapping[str, Floats], recording: _ScoredRecording, name: str, budget: int) -> Floats:
+def _at(resamples: Resamples, recording: _ScoredRecording, name: str, budget: int) -> Floats:
     """The resampled AUROCs of a method at one budget."""
     constant = recording.scores[name].first is None
     one: Floats = resamples[name][0 if constant else recording.budgets(name).index(budget)]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .metrics import Floats
+    from .provenance import Provenance
 
 __all__ = ["AdaptiveCurve", "AlphaTrial", "Cell", "Comparison", "EvaluatedRecording", "Results", "Saving"]
 
@@ -31,7 +32,16 @@ class EvaluatedRecording:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One estimator at one fixed budget: means over the draws; `half_width` is 1.96 standard errors of `auroc`."""
+    """One method at one fixed budget: means over the draws, and a 95% interval of the AUROC.
+
+    The interval is a bootstrap over questions and draws together; without a bootstrap, 1.96 standard errors over the
+    draws alone.
+
+    half_width  half of the interval
+    low, high   its ends
+    tied        whether no method is better at this budget beyond chance: the 95% interval of the paired difference
+                from the best one holds 0
+    """
 
     model: str
     dataset: str
@@ -41,11 +51,14 @@ class Cell:
     half_width: float
     aurac: float
     ece: float
+    low: float
+    high: float
+    tied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveCurve:
-    """AUROC against mean budget, as the threshold of a stopping rule is swept."""
+    """AUROC against mean budget, as the threshold of a stopping rule is swept; `half_width` as that of a `Cell`."""
 
     model: str
     dataset: str
@@ -114,6 +127,7 @@ class Results:
     comparisons  paired differences in AUROC
     trials       `bayes-paper` with other values of alpha
     notes        methods dropped and recordings left out, one sentence each
+    provenance   the command, the seed, versions and hashes; None for results that were put together otherwise
 
     >>> from semtropy.study import example_recording
     >>> from semtropy.study.evaluate import evaluate
@@ -129,13 +143,17 @@ class Results:
     comparisons: tuple[Comparison, ...]
     trials: tuple[AlphaTrial, ...]
     notes: tuple[str, ...]
+    provenance: Provenance | None = None
 
     @classmethod
     def join(cls, parts: Iterable[Results]) -> Results:
         """The results of several recordings, in order."""
         parts = list(parts)
-        names = cls.__dataclass_fields__
-        return cls(*(tuple(item for part in parts for item in getattr(part, name)) for name in names))
+        names = [name for name in cls.__dataclass_fields__ if name != "provenance"]
+        joined: dict[str, Any] = {
+            name: tuple(item for part in parts for item in getattr(part, name)) for name in names
+        }
+        return cls(**joined)
 
     @property
     def estimators(self) -> tuple[str, ...]:
@@ -155,7 +173,7 @@ class Results:
     def to_dict(self) -> dict[str, Any]:
         """The results as lists of records, numbers rounded to six decimals.
 
-        rows         model, dataset, estimator, budget, auroc, half_width, aurac, ece
+        rows         model, dataset, estimator, budget, auroc, half_width, aurac, ece, low, high, tied
         adaptive     model, dataset, estimator, mean_budget, auroc, half_width: the curve of the variance rule
         saving       model, dataset, estimator, fraction (null where never reached): of the variance rule
         comparisons  model, dataset, estimator, against, budget, difference, low, high
@@ -163,6 +181,7 @@ class Results:
         rules        {"adaptive": ..., "saving": ...} of the other rules, each with its "rule"; every tenth point
         tested       model, dataset, questions, wrong, train (null under cross-validation), entropy_threshold
         notes        sentences
+        provenance   {"command", "seed", "draws", "resamples", "versions", "recordings": [[name, SHA-256], ...]}
         """
         by_variance = [curve for curve in self.curves if curve.rule == "variance"]
         others = [curve for curve in self.curves if curve.rule != "variance"]
@@ -177,6 +196,7 @@ class Results:
             "rules": {"adaptive": rules, "saving": [each for each in savings if each["rule"] != "variance"]},
             "tested": [asdict(each) for each in self.tested],
             "notes": list(self.notes),
+            "provenance": None if self.provenance is None else asdict(self.provenance),
         }
         rounded: dict[str, Any] = _rounded(records)
         return rounded

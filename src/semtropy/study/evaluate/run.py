@@ -23,6 +23,7 @@ from ...scorers.unseen import SampleEvidence
 from .measure import MeasureOptions, measure
 from .parallel import parallel_map
 from .prepare import METHODS, Fold, PreparedRecording, PrepareOptions, prepare
+from .provenance import provenance_of
 from .questions import is_of_answer
 from .resample import EvidenceScore, ResamplingPlan, Scores, estimate_draws, score_draws
 from .results import Results
@@ -85,7 +86,8 @@ def evaluate(
     prepared = PrepareOptions(names, Split(train, folds, seed if shuffle else None), tuple(alphas), pool)
     with parallel_map(processes, progress) as run:
         scored = _estimate(recordings, prepared, plan, run)
-        return _nonempty(Results.join(run("measuring", partial(measure, options=options), scored)))
+        results = _nonempty(Results.join(run("measuring", partial(measure, options=options), scored)))
+    return replace(results, provenance=provenance_of(recordings, prepared, options))
 
 
 def _nonempty(results: Results) -> Results:

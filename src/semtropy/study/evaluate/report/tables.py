@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from ..results import Cell, Results
 
-__all__ = ["ReportTable", "TableEntry", "auroc_table", "study_tables"]
+__all__ = ["ReportTable", "TableEntry", "auroc_table", "bars_caption", "recording_table", "study_tables"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A number with its half-width; bold for the best and its ties."""
+    """A number with its half-width; bold for what no other beats beyond chance."""
 
     value: float
     half_width: float | None = None
@@ -40,18 +40,37 @@ class ReportTable:
     rows: tuple[tuple[TableEntry | str | None, ...], ...]
 
 
-def auroc_table(results: Results, budget: int) -> ReportTable:
-    """AUROC at one fixed budget, one row per recording, the best and its ties in bold.
-
-    As in the paper, an estimator ties with the best if their error bars overlap.
-    """
-    return _by_estimator(
-        results,
-        [budget],
-        f"AUROC, N = {budget}",
-        "Mean and 1.96 standard errors over the draws. Bold: the best, and those whose bars overlap its bar.",
-        lambda cells: [TableEntry(cell.auroc, cell.half_width, bold) for cell, bold in _with_ties(cells)],
+def bars_caption(results: Results, *, short: bool = False) -> str:
+    """What the bars of a study mean, and what is bold."""
+    bootstrap = results.provenance is None or results.provenance.resamples > 0
+    if short:
+        return f"Bars and bands: 95% over {'questions and draws' if bootstrap else 'the draws alone'}."
+    if bootstrap:
+        return (
+            "± half of a 95% interval over questions and draws. "
+            "Bold: no other is better beyond chance, by paired differences."
+        )
+    return (
+        "± 1.96 standard errors over the draws alone. Bold: the best, and those whose bars overlap its bar."
     )
+
+
+def auroc_table(results: Results, budget: int) -> ReportTable:
+    """AUROC at one fixed budget, every recording and method; in bold, what no other method beats beyond chance."""
+    return _crossed(results, budget, f"AUROC, N = {budget}", bars_caption(results), _area)
+
+
+def recording_table(results: Results, model: str, dataset: str) -> ReportTable:
+    """AUROC of one recording at a few budgets, one row per method."""
+    budgets = _shown(results.budgets)
+    cells = {(cell.estimator, cell.budget): cell for cell in _cells_of(results, model, dataset)}
+    rows = [
+        (name, *(_area(cells[name, n]) if (name, n) in cells else None for n in budgets))
+        for name in results.estimators
+        if any((name, n) in cells for n in budgets)
+    ]
+    columns = ("method", *(f"N = {n}" for n in budgets))
+    return ReportTable(f"AUROC, {model} on {dataset}", bars_caption(results), columns, tuple(rows))
 
 
 def study_tables(results: Results) -> list[ReportTable]:
@@ -59,23 +78,19 @@ def study_tables(results: Results) -> list[ReportTable]:
     last = results.budgets[-1]
     tables = [auroc_table(results, budget) for budget in results.budgets]
     tables += [
-        _by_estimator(
+        _crossed(
             results,
-            [last],
+            last,
             f"AURAC, N = {last}",
             "Area under the accuracy-rejection curve; higher is better.",
-            lambda cells: [
-                TableEntry(cell.aurac, None, cell.aurac == max(c.aurac for c in cells)) for cell in cells
-            ],
+            lambda cell: TableEntry(cell.aurac),
         ),
-        _by_estimator(
+        _crossed(
             results,
-            [last],
+            last,
             f"Calibration error, N = {last}",
             "Expected calibration error of a logistic curve fitted on other questions; lower is better.",
-            lambda cells: [
-                TableEntry(cell.ece, None, cell.ece == min(c.ece for c in cells)) for cell in cells
-            ],
+            lambda cell: TableEntry(cell.ece),
         ),
     ]
     return [
@@ -85,49 +100,48 @@ def study_tables(results: Results) -> list[ReportTable]:
     ]
 
 
-def _by_estimator(
-    results: Results,
-    budgets: Sequence[int],
-    title: str,
-    caption: str,
-    entries: Callable[[list[Cell]], list[TableEntry]],
+def _area(cell: Cell) -> TableEntry:
+    return TableEntry(cell.auroc, cell.half_width, cell.tied)
+
+
+def _cells_of(results: Results, model: str, dataset: str) -> list[Cell]:
+    return [cell for cell in results.cells if (cell.model, cell.dataset) == (model, dataset)]
+
+
+def _crossed(
+    results: Results, budget: int, title: str, caption: str, entry: Callable[[Cell], TableEntry]
 ) -> ReportTable:
-    names = results.estimators
-    rows: list[tuple[TableEntry | str | None, ...]] = []
-    for model, dataset in results.pairs:
-        for budget in budgets:
-            cells = [
-                cell
-                for cell in results.cells
-                if (cell.model, cell.dataset, cell.budget) == (model, dataset, budget)
-            ]
-            by_name = dict(zip([cell.estimator for cell in cells], entries(cells), strict=True))
-            rows.append((model, dataset, *(by_name.get(name) for name in names)))
-    return ReportTable(title, caption, ("model", "dataset", *names), tuple(rows))
-
-
-def _with_ties(cells: Sequence[Cell]) -> Iterable[tuple[Cell, bool]]:
-    best = max(cells, key=lambda cell: cell.auroc)
-    return [(cell, cell.auroc + cell.half_width >= best.auroc - best.half_width) for cell in cells]
+    """Recordings by methods at one budget; whichever are more stand one below the other."""
+    entries = {
+        (cell.model, cell.dataset, cell.estimator): entry(cell)
+        for cell in results.cells
+        if cell.budget == budget
+    }
+    names, pairs = results.estimators, results.pairs
+    rows: list[tuple[TableEntry | str | None, ...]]
+    if len(names) > len(pairs):
+        rows = [(name, *(entries.get((*pair, name)) for pair in pairs)) for name in names]
+        columns = ("method", *(f"{model} on {dataset}" for model, dataset in pairs))
+    else:
+        rows = [(*pair, *(entries.get((*pair, name)) for name in names)) for pair in pairs]
+        columns = ("model", "dataset", *names)
+    return ReportTable(title, caption, columns, tuple(rows))
 
 
 def _savings(results: Results) -> list[ReportTable]:
-    columns = tuple(dict.fromkeys((each.estimator, each.rule) for each in results.savings))
-    rows: list[tuple[TableEntry | str | None, ...]] = []
-    for model, dataset in results.pairs:
-        by_column = {
-            (each.estimator, each.rule): "not reached"
-            if each.fraction is None
-            else TableEntry(each.fraction, decimals=2)
-            for each in results.savings
-            if (each.model, each.dataset) == (model, dataset)
-        }
-        rows.append((model, dataset, *(by_column.get(column) for column in columns)))
-    heads = ("model", "dataset", *(f"{estimator}, {rule}" for estimator, rule in columns))
-    caption = (
-        "Mean adaptive budget that reaches the AUROC of histogram at 10 samples, over 10, by stopping rule."
+    shares = {
+        (each.model, each.dataset, each.estimator, each.rule): "not reached"
+        if each.fraction is None
+        else TableEntry(each.fraction, decimals=2)
+        for each in results.savings
+    }
+    rows = tuple(
+        (estimator, rule, *(shares.get((*pair, estimator, rule)) for pair in results.pairs))
+        for estimator, rule in dict.fromkeys((each.estimator, each.rule) for each in results.savings)
     )
-    return [ReportTable("Share of samples needed", caption, heads, tuple(rows) if columns else ())]
+    columns = ("method", "stops by", *(f"{model} on {dataset}" for model, dataset in results.pairs))
+    caption = "Mean adaptive budget that reaches the AUROC of histogram at 10 samples, over 10."
+    return [ReportTable("Share of samples needed", caption, columns, rows)]
 
 
 def _comparisons(results: Results) -> list[ReportTable]:
@@ -144,9 +158,7 @@ def _comparisons(results: Results) -> list[ReportTable]:
         if each.budget in _shown(results.budgets)
     )
     columns = ("model", "dataset", "estimators", "N", "difference in AUROC", "95% interval")
-    caption = (
-        "Paired bootstrap over the questions, the same draws on both sides: without 0 it is a difference."
-    )
+    caption = "Paired bootstrap over questions and draws together: an interval without 0 is a difference."
     return [ReportTable("Comparisons", caption, columns, rows)]
 
 

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING
 from ...output import check_output_folder, make_folder, write_file
 from .figures import draw_recording, figure_bytes
 from .formats import to_latex, to_markdown
-from .page import report_html
-from .tables import study_tables
+from .page import Picture, report_html
+from .ranking import draw_ranking
+from .tables import recording_table, study_tables
 
 if TYPE_CHECKING:
     from ..results import Results
 
 __all__ = ["summary", "write_study"]
+
+# What the name of the file ends in, what it shows, and the function that draws it.
+FIGURES = (
+    ("", "AUROC against samples per question", draw_recording),
+    ("--ranking", "AUROC of every method", draw_ranking),
+)
 
 
 def write_study(results: Results, folder: str | Path) -> list[Path]:
@@ -44,15 +51,18 @@ def write_study(results: Results, folder: str | Path) -> list[Path]:
         top / "tables.md": "\n".join(to_markdown(table) for table in tables),
         top / "tables.tex": "\n".join(to_latex(table) for table in tables),
     }
-    pictures: dict[tuple[str, str], bytes] = {}
-    written = []
+    pictures, written = [], []
     for model, dataset in results.pairs:
-        figure = draw_recording(results, model, dataset)
-        pictures[model, dataset] = figure_bytes(figure, "png")
-        for kind, content in (("png", pictures[model, dataset]), ("pdf", figure_bytes(figure, "pdf"))):
-            path = drawn / f"{_slug(model)}--{_slug(dataset)}.{kind}"
-            write_file(path, content)
-            written.append(path)
+        for name, title, draw in FIGURES:
+            light, dark = (draw(results, model, dataset, dark=each) for each in (False, True))
+            shown = Picture(
+                f"{title}, {model} on {dataset}", figure_bytes(light, "png"), figure_bytes(dark, "png")
+            )
+            pictures.append(shown)
+            for kind, content in (("png", shown.light), ("pdf", figure_bytes(light, "pdf"))):
+                path = drawn / f"{_slug(model)}--{_slug(dataset)}{name}.{kind}"
+                write_file(path, content)
+                written.append(path)
     texts[top / "report.html"] = report_html(results, pictures)
     for path, text in texts.items():
         write_file(path, text)
@@ -60,7 +70,7 @@ def write_study(results: Results, folder: str | Path) -> list[Path]:
 
 
 def summary(results: Results) -> str:
-    """The main tables in Markdown: AUROC at a few budgets, and the share of samples needed.
+    """The main tables in Markdown: AUROC of each recording at a few budgets, and the share of samples needed.
 
     results  what `evaluate` returned
 
@@ -68,10 +78,11 @@ def summary(results: Results) -> str:
     >>> from semtropy.study.evaluate import evaluate
     >>> results = evaluate([example_recording()], estimators=["histogram"], folds=5, seeds=2, bootstrap=0)
     >>> print(summary(results).partition("\\n")[0])
-    ### AUROC, N = 2
+    ### AUROC, smollm2 on facts
     """
-    shown = {f"AUROC, N = {budget}" for budget in (2, 5, results.budgets[-1])} | {"Share of samples needed"}
-    return "\n".join(to_markdown(table) for table in study_tables(results) if table.title in shown)
+    tables = [recording_table(results, model, dataset) for model, dataset in results.pairs]
+    tables += [table for table in study_tables(results) if table.title == "Share of samples needed"]
+    return "\n".join(to_markdown(table) for table in tables)
 
 
 def _slug(name: str) -> str:
