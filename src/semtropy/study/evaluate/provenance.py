@@ -6,7 +6,6 @@ import hashlib
 import os
 import platform
 import shlex
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,34 +14,15 @@ import scipy
 
 from ... import __version__
 from ...recording import Recording
+from .results import Provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from .measure import MeasureOptions
     from .prepare import PrepareOptions, RecordingSource
 
-__all__ = ["Provenance", "budget_ranges", "file_hash", "provenance_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """What is needed to make the results again.
-
-    command     the command, with the file names of the recordings and without what cannot change a result
-    seed        of all draws
-    draws       how many times samples were drawn
-    resamples   of the bootstrap over questions and draws, 0 for none
-    versions    of semtropy, Python and the libraries
-    recordings  the file name of each recording and its SHA-256, None for one in memory
-    """
-
-    command: str
-    seed: int
-    draws: int
-    resamples: int
-    versions: Mapping[str, str] = field(default_factory=dict)
-    recordings: tuple[tuple[str, str | None], ...] = ()
+__all__ = ["budget_ranges", "file_hash", "provenance_of"]
 
 
 def provenance_of(

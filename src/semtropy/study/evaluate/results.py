@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from .metrics import Floats
-    from .provenance import Provenance
 
-__all__ = ["AdaptiveCurve", "AlphaTrial", "Cell", "Comparison", "EvaluatedRecording", "Results", "Saving"]
+__all__ = [
+    "AdaptiveCurve",
+    "AlphaTrial",
+    "Cell",
+    "Comparison",
+    "EvaluatedRecording",
+    "Provenance",
+    "Results",
+    "Saving",
+]
 
 # Six decimals are more than an AUROC is known to, and keep files small.
 DECIMALS = 6
@@ -114,6 +122,26 @@ class AlphaTrial:
     budget: int
     auroc: float
     half_width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What is needed to make the results again.
+
+    command     the command, with the file names of the recordings and without what cannot change a result
+    seed        of all draws
+    draws       how many times samples were drawn
+    resamples   of the bootstrap over questions and draws, 0 for none
+    versions    of semtropy, Python and the libraries
+    recordings  the file name of each recording and its SHA-256, None for one in memory
+    """
+
+    command: str
+    seed: int
+    draws: int
+    resamples: int
+    versions: Mapping[str, str] = field(default_factory=dict)
+    recordings: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
