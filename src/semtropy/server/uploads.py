@@ -117,9 +117,7 @@ def main(recording: str, out: str, megabytes: str) -> int:
     try:
         from ..study.evaluate import evaluate
 
-        results = evaluate(
-            [recording], estimators=METHODS, budgets=BUDGETS, seeds=2, folds=2, bootstrap=RESAMPLES
-        )
+        results = evaluate([recording], budgets=BUDGETS, seeds=2, folds=2, bootstrap=RESAMPLES)
         everything = json.loads(results.to_json())
         found: dict[str, Any] = {"results": {name: everything[name] for name in RESULTS}}
     except SemtropyError as error:

@@ -135,9 +135,9 @@ export function drawStudy(holder, every) {
   names.forEach((name, k) => {
     const mine = rows.filter((row) => row.estimator === name).sort((a, b) => a.budget - b.budget);
     const stroke = COLOURS[name] ?? "#888888";
-    const there = mine.map((row) => x(row.budget)), top = mine.map((row) => y(row.high)), low = mine.map((row) => y(row.low));
+    const there = mine.map((row) => x(row.budget)), top = mine.map((row) => y(row.high)), under = mine.map((row) => y(row.low));
     picture.append(svg("path", {
-      class: "band", fill: stroke, d: `${path([...there, ...there.slice().reverse()], [...top, ...low.reverse()])}Z`,
+      class: "band", fill: stroke, d: `${path([...there, ...there.slice().reverse()], [...top, ...under.reverse()])}Z`,
     }));
     picture.append(svg("path", {
       class: "line", stroke, "stroke-dasharray": DASHES[k % DASHES.length],
