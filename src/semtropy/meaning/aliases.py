@@ -1,12 +1,12 @@
-"""Short forms that no network needs to guess: initials of a name, and the commonest symbols and alternative names."""
+"""Names that no network needs to guess: initials, the commonest symbols and alternative names, middle initials."""
 
 from __future__ import annotations
 
 import re
 
-from .normal import normalise
+from .wording import squash
 
-__all__ = ["same_name"]
+__all__ = ["other_name", "same_name"]
 
 _SMALL = {"of", "the", "and", "for", "in", "on", "de", "&", "to"}
 _INITIALS = re.compile(r"(?:[A-Z]\.?){2,7}")
@@ -22,7 +22,8 @@ _NAMES = (
     ("soviet union", "ussr"), ("new york", "new york city", "nyc"),
     ("washington dc", "washington, d.c", "washington d.c"),
 )  # fmt: skip
-_NUMBER = {name: place for place, names in enumerate(_NAMES) for name in names}
+_NUMBER = {squash(name): place for place, names in enumerate(_NAMES) for name in names}
+_INITIAL = re.compile(r"[A-Z]\.?")
 
 
 def same_name(a: str, b: str) -> bool:
@@ -35,10 +36,36 @@ def same_name(a: str, b: str) -> bool:
     """
     if max(len(a), len(b)) > 80:
         return False
-    first, second = _NUMBER.get(normalise(a)), _NUMBER.get(normalise(b))
+    first, second = _NUMBER.get(squash(a)), _NUMBER.get(squash(b))
     if first is not None or second is not None:
         return first == second
     return _initials(a, b) or _initials(b, a)
+
+
+def other_name(a: str, b: str) -> bool:
+    """Whether the two are different names: two names of the table, or one name with other middle initials.
+
+    >>> other_name("World War I", "World War II"), other_name("George W. Bush", "George H. W. Bush")
+    (True, True)
+    >>> other_name("George W. Bush", "George Bush"), other_name("World War I", "the Great War")
+    (False, False)
+    """
+    if max(len(a), len(b)) > 80:
+        return False
+    first, second = _NUMBER.get(squash(a)), _NUMBER.get(squash(b))
+    if first is not None and second is not None:
+        return first != second
+    one, other = _middle_initials(a), _middle_initials(b)
+    return bool(one and other and one[0] == other[0] and one[1] != other[1])
+
+
+def _middle_initials(name: str) -> tuple[tuple[str, str], str] | None:
+    """First and last name, and the initials between them; None where there are none, or more than initials."""
+    words = re.sub(r"\.(?=[A-Z])", ". ", name.strip(" .!")).split()
+    middle = words[1:-1]
+    if not middle or not all(_INITIAL.fullmatch(part) for part in middle):
+        return None
+    return (words[0].casefold(), words[-1].casefold()), "".join(part[0] for part in middle)
 
 
 def _initials(short: str, name: str) -> bool:

@@ -34,7 +34,8 @@ _PLAIN = str.maketrans(
 )
 _POWER = re.compile("[⁰¹²³⁴-⁹]+")  # 10² is not 102
 _FRAME = re.compile(
-    r"^(?:(?:it|that)(?:'s| is| was| would be)|(?:the |my |final )?(?:correct )?answer(?: is:?| was:?|:)) (?=\S)"
+    r"^(?:(?:it|that|this|he|she|they|these|those)(?:'s|'re| is| was| are| were| means| would be)"
+    r"|(?:the |my |final )?(?:correct )?answer(?: is:?| was:?|:)) (?=\S)"
 )
 _CLEFT = re.compile(r"^it (?:is|was) (?!not\b)(\S.{0,80}?) (?:who|that) (?=\S)")
 _ARTICLE = re.compile(r"^(?:the|an|a) (?=\S)")

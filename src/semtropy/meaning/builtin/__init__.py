@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import InputError
-from ..aliases import same_name
+from ..aliases import other_name, same_name
 from ..arithmetic import settled
 from ..normal import normalise
 from ..onnx import OnnxEncoder
 from ..scripts import readable, warn_unreadable, without_gloss
 from ..shorten import pieces, shorten
+from ..wording import same_wording, wording_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,7 +35,7 @@ _UNRELATED: Row = (0.0, 1.0, 0.0)
 _OPPOSED: Row = (0.0, 0.0, 1.0)
 _THRESHOLD = 0.5
 Row = tuple[float, float, float]
-_REVISION = 4  # of what is settled without the network; part of the name, so that no cache mixes two
+_REVISION = 5  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512  # tokens of the network
 _LONGEST = (
     8000  # characters: longer answers are the same only where their words are, or one would take minutes
@@ -63,6 +64,7 @@ class Builtin:
         self._question_tokens: int = made["question_tokens"]
         self._scale: float = made["calibration"]["scale"]
         self._shift: float = made["calibration"]["shift"]
+        self._hint: float = made["calibration"]["hint"]
         self._encoder = OnnxEncoder(folder / "judge.onnx", folder / "tokenizer.json", threads=threads)
         self._remembered = lru_cache(4096)(self._reading)
         self._shortened = lru_cache(128)(self._shorten)
@@ -79,7 +81,8 @@ class Builtin:
             rows.append(None if known is None else known[0])
         grids = {n: self._pairs(*batch[n]) for n, row in enumerate(rows) if row is None}
         whole = [n for n, grid in grids.items() if len(grid) == len(grid[0]) == 1]
-        judged = self._judged([grids[n][0][0] for n in whole])
+        hints = np.array([self._hint * wording_hint(*batch[n]) for n in whole])
+        judged = self._judged([grids[n][0][0] for n in whole], hints)
         for n, row in zip(whole, judged, strict=True):
             rows[n] = row
         return np.array(
@@ -96,8 +99,8 @@ class Builtin:
         warning = warn_unreadable(texts)
         return () if warning is None else (warning,)
 
-    def _judged(self, pairs: Sequence[tuple[str, str]]) -> list[Row]:
-        rows = self._calibrated(self._encoder.logits(pairs)) if pairs else ()
+    def _judged(self, pairs: Sequence[tuple[str, str]], hints: Floats | float = 0.0) -> list[Row]:
+        rows = self._calibrated(self._encoder.logits(pairs), hints) if pairs else ()
         return [(float(row[0]), float(row[1]), float(row[2])) for row in rows]
 
     def _in_pieces(self, grid: list[list[tuple[str, str]]]) -> Row:
@@ -124,11 +127,14 @@ class Builtin:
     def _shorten(self, question: str, room: int) -> str:
         return shorten(question, self._encoder.offsets, room)
 
-    def _calibrated(self, logits: Floats) -> Floats:
-        """Probabilities with the log-odds of entailment scaled and shifted as fitted on held-out answers."""
+    def _calibrated(self, logits: Floats, hints: Floats | float) -> Floats:
+        """Probabilities with the log-odds of entailment scaled and shifted as fitted on held-out answers.
+
+        `hints` are log-odds that the wording of a pair adds (`wording_hint`).
+        """
         logits = logits - logits.max(axis=1, keepdims=True)
         rest = np.logaddexp(logits[:, 1], logits[:, 2])
-        odds = self._scale * (logits[:, 0] - rest) + self._shift
+        odds = self._scale * (logits[:, 0] - rest) + self._shift + hints
         entailment = 1 / (1 + np.exp(-odds))
         others = np.exp(logits[:, 1:] - rest[:, None]) * (1 - entailment)[:, None]
         return np.column_stack([entailment, others])
@@ -149,6 +155,10 @@ class Builtin:
         arithmetic = settled(a, b, question)
         if arithmetic is not None:
             return (_SAME if arithmetic else _OPPOSED), "arithmetic"
+        if same_wording(a, b):
+            return _SAME, "spelling"
+        if other_name(a, b):
+            return _OPPOSED, "spelling"
         if not (readable(a) and readable(b)):
             return _UNRELATED, "script"
         if first.tokens != second.tokens:
