@@ -144,3 +144,22 @@ def test_an_unknown_reason_is_an_error():
     data = one().to_dict() | {"reason": "because"}
     with pytest.raises(InputError, match="because"):
         Verdict.from_dict(data)
+
+
+def test_nothing_is_counted_where_nothing_was_drawn():
+    """`0 x` and `0 samples in 1 round` are numbers nobody can read anything from."""
+    meanings = (
+        Meaning("Rome", 2, 0.1, (Wording("Rome", 2),)),
+        Meaning("Paris", 1, 0.5, (Wording("paris", 1), Wording("Paris", 0)), has_answer=True),
+    )
+    verdict = Verdict("?", "Paris", Outcome.FLAGGED, Entropy(0.9), meanings, Spent(3, 2), Reason.FIXED)
+    assert verdict.show_groups().splitlines() == [
+        "2 x Rome",
+        "1 x Paris (the answer)",
+        "      1 x paris",
+        "      answer: Paris",
+    ]
+    alone = (Meaning("Paris", 0, 0.5, (Wording("Paris", 0),), has_answer=True),)
+    verdict = Verdict("?", "Paris", Outcome.STEADY, Entropy(0.1), alone, Spent(0, 1, 2), Reason.DECIDED_LOW)
+    assert verdict.show_groups() == "no sample: Paris (the answer)"
+    assert "Cost: no sample, 2 tokens" in verdict.explain()

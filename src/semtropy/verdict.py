@@ -196,7 +196,11 @@ class Verdict:
 
     def _cost(self) -> str:
         spent = self.spent
-        parts = [f"{_count(spent.samples, 'sample')} in {_count(spent.rounds, 'round')}"]
+        parts = [
+            f"{_count(spent.samples, 'sample')} in {_count(spent.rounds, 'round')}"
+            if spent.samples
+            else "no sample"
+        ]
         if spent.tokens is not None:
             parts.append(_count(spent.tokens, "token"))
         parts.append(_count(spent.judge_calls, "judge call"))
@@ -278,7 +282,14 @@ def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:
     """Meanings by count, each with its wordings where there are several."""
     lines = []
     for meaning in sorted(meanings, key=lambda each: (-each.count, not each.has_answer)):
+        if not meaning.count:  # only the answer can have a meaning that no sample has
+            lines.append(f"no sample: {meaning.text} (the answer)")
+            continue
         lines.append(f"{meaning.count} x {meaning.text}{' (the answer)' if meaning.has_answer else ''}")
         if len(meaning.wordings) > 1:
-            lines += [f"      {wording.count} x {wording.text}" for wording in meaning.wordings]
+            drawn = [
+                (f"{wording.count} x" if wording.count else "answer:", wording.text)
+                for wording in meaning.wordings
+            ]
+            lines += [f"      {often} {text}" for often, text in drawn]
     return lines
