@@ -11,10 +11,10 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/semtropy/__init__.
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
 INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/_native/*.c src/semtropy/entropy/_native/*.h)
 
-.PHONY: help demo test extras check bench fuzz docs site picture wheel wheels image push release clean
+.PHONY: help demo test extras check bench fuzz docs site integrations picture wheel wheels image push release clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # pip is asked for, not just python: an interrupted set-up leaves one without the other.
 define install
@@ -60,6 +60,10 @@ docs: $(VENV)/.dev  ## rebuild the generated parts of docs/, figures included
 
 site: $(VENV)/.dev  ## the documentation site in site/, with links and search checked
 	$(BIN)/python -m tools.site
+
+# QUICK=1 takes those that install fast, all into one environment.
+integrations: $(VENV)/.dev  ## each adapter with its package, in an environment made for it
+	$(BIN)/python -m tools.integrations $(if $(QUICK),--quick) $(ADAPTERS)
 
 picture: $(VENV)/.dev  ## redraw the terminal in the README
 	$(BIN)/python -m tools.picture docs/images/check.svg -- \

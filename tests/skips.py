@@ -61,7 +61,7 @@ def _holds(condition: str) -> bool:
         case ["data", name]:
             return not (SHARED / name).exists()
         case ["module", name]:
-            return find_spec(name) is None
+            return not _installed(name)
         case ["program", *names]:
             return not any(shutil.which(name) for name in names)
         case ["unset", name]:
@@ -77,6 +77,13 @@ def _holds(condition: str) -> bool:
         case ["not", "linux"]:
             return sys.platform != "linux"
     raise ValueError(f"{LIST.name}: there is no condition {condition!r}")
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # the package that would hold it is missing
+        return False
 
 
 def _may_mount() -> bool:

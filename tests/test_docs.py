@@ -24,7 +24,7 @@ from tools.api import (
     without_example,
 )
 from tools.checks import bad_commands, bad_links, pages, undocumented, unlisted
-from tools.examples import private_uses
+from tools.examples import ADAPTERS, adapter_names, private_uses
 from tools.generated import cli_page
 from tools.markdown import Block, blocks
 
@@ -47,6 +47,9 @@ def missing_names(code: str) -> Iterator[str]:
     """What a piece of Python asks of semtropy and semtropy does not have."""
     for node in ast.walk(ast.parse(code)):
         match node:
+            case ast.ImportFrom(module=str(module), level=0) if module.startswith(ADAPTERS):
+                names = [f"{module.removeprefix(ADAPTERS)}.{alias.name}" for alias in node.names]
+                yield from (ADAPTERS + name for name in names if name not in adapter_names())
             case ast.ImportFrom(module=str(module), level=0) if module.split(".")[0] == "semtropy":
                 for alias in node.names:
                     if not hasattr(import_module(module), alias.name) and not find_spec(
@@ -93,6 +96,8 @@ def test_pages_use_public_names(page: str) -> None:
 def test_missing_names_are_found() -> None:
     code = "import semtropy\nfrom semtropy import Sample, Simple\nfrom semtropy import errors\nsemtropy.chekc('x')"
     assert sorted(missing_names(code)) == ["semtropy.Simple", "semtropy.chekc"]
+    code = "from semtropy.integrations.langchain import SemtropyMiddleware, SemtropyMiddelware"
+    assert list(missing_names(code)) == ["semtropy.integrations.langchain.SemtropyMiddelware"]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.front import citation, index_entries, llms_txt, mkdocs_yml, release_date, urls
+from tools.front import citation, index_entries, llms_txt, mkdocs_yml, release_date, site_address, urls
 
 from semtropy import __version__
 
@@ -133,7 +133,7 @@ def test_every_page_of_the_index_is_in_the_navigation() -> None:
     assert len(held) == len(set(held)) == len(entries)
     assert {"checking.md", "gateway.md", "project/vision.md", "project/changelog.md"} <= set(held)
     address = urls(ROOT)["Documentation"]
-    assert all(f"]({address}{path.removesuffix('.md')}/)" in llms_txt(ROOT) for path in held)
+    assert all(f"]({address}{site_address(path)})" in llms_txt(ROOT) for path in held)
 
 
 def test_classifiers_name_the_versions_that_are_tested() -> None:

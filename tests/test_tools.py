@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.integrations import ADAPTERS
 from tools.kernel import message
 
 import semtropy
@@ -67,9 +68,11 @@ def test_a_missing_kernel_is_said() -> None:
 
 
 def test_extras(root: Path) -> None:
-    """The extras the design names; `all` leaves out torch and Ray, and `dev` includes `all`."""
+    """The extras the design names, and one per adapter; `all` leaves out torch, Ray and adapters."""
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(extras) == {"local", "study", "server", "transformers", "ray", "hub", "all", "dev"}
+    adapters = {extra for each in ADAPTERS for extra in each.extras} - {"local", "study", "server"}
+    assert set(extras) - adapters == {"local", "study", "server", "transformers", "ray", "hub", "all", "dev"}
+    assert extras["all"] == ["semtropy[local,study,server]"]
     assert not re.search(
         r"torch|transformers|ray", " ".join(extras["all"] + extras["local"] + extras["study"])
     )
@@ -79,4 +82,4 @@ def test_extras(root: Path) -> None:
 
 def test_make_has_what_is_promised(root: Path) -> None:
     targets = set(re.findall(r"^(\w+):", (root / "Makefile").read_text(), re.MULTILINE))
-    assert {"demo", "test", "check", "bench", "fuzz", "docs"} <= targets
+    assert {"demo", "test", "check", "bench", "fuzz", "docs", "site", "wheel", "integrations"} <= targets

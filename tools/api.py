@@ -44,6 +44,7 @@ PUBLIC = (
     "semtropy.study.generate",
     "semtropy.study.evaluate",
     "semtropy.study.calibrate",
+    "semtropy.integrations",
 )
 MOST = 75
 INTRODUCTION = """Everything listed here is public: documented, tested, and changed only with a line in the changelog.

@@ -9,15 +9,20 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
+
+import semtropy
 
 from .markdown import blocks, inline_code
 
 __all__ = ["documented_in", "imports_for", "is_public", "private_uses", "source"]
 
 Names = Mapping[str, list[str]]  # public module -> its public names
+ADAPTERS = "semtropy.integrations."
 DOTTED = re.compile(r"^semtropy(?:\.[A-Za-z_]\w*)+")
 
 
@@ -84,6 +89,27 @@ def imports_for(example: str, module: str, public: Names) -> tuple[list[str], li
     return sorted(lines, key=lambda line: ("semtropy" in line, line)), private
 
 
+@cache
+def adapter_names() -> set[str]:
+    """The modules of adapters and what they list in `__all__`, read from the source: most need another package.
+
+    >>> "langchain.SemtropyMiddleware" in adapter_names()
+    True
+    """
+    folder = Path(semtropy.__file__).parent / "integrations"
+    found: set[str] = set()
+    for file in folder.glob("*.py"):
+        if file.name != "__init__.py":
+            lists = [node for node in ast.parse(file.read_text()).body if _lists_names(node)]
+            listed: list[str] = ast.literal_eval(lists[0].value) if lists else []
+            found |= {file.stem, *(f"{file.stem}.{name}" for name in listed)}
+    return found
+
+
+def _lists_names(node: ast.stmt) -> TypeGuard[ast.Assign]:
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+
+
 def is_public(dotted: str, public: Names) -> bool:
     """Whether a dotted name is a public module or name, or a part of one.
 
@@ -91,6 +117,8 @@ def is_public(dotted: str, public: Names) -> bool:
     >>> [is_public(f"semtropy.{name}", public) for name in ("Verdict.explain", "study", "study.evaluate", "verdict")]
     [True, True, True, False]
     """
+    if dotted.startswith(ADAPTERS) and dotted.removeprefix(ADAPTERS) in adapter_names():
+        return True
     if any(module == dotted or module.startswith(f"{dotted}.") for module in public):
         return True
     module = max((one for one in public if dotted.startswith(f"{one}.")), key=len, default=None)

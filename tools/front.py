@@ -136,7 +136,17 @@ def page_address(path: str, address: str) -> str:
     >>> page_address("checking.md", "https://x.example/"), page_address("../VISION.md", "https://x.example/")
     ('https://x.example/checking/', 'https://x.example/project/vision/')
     """
-    return f"{address}{site_path(path).removesuffix('.md')}/"
+    return address + site_address(site_path(path))
+
+
+def site_address(name: str) -> str:
+    """The address of a page of the site's source, from the site's root.
+
+    >>> site_address("checking.md"), site_address("integrations/index.md"), site_address("index.md")
+    ('checking/', 'integrations/', '')
+    """
+    stem = name.removesuffix(".md")
+    return "" if stem == "index" else f"{stem.removesuffix('/index')}/"
 
 
 def site_path(path: str) -> str:

@@ -21,7 +21,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from .front import index_entries, mkdocs_yml, site_path, urls
+from .front import index_entries, mkdocs_yml, site_address, site_path, urls
 from .markdown import FENCE, HEADING, INLINE, LINK, anchor
 
 __all__ = ["broken", "main", "relinked", "stage", "unsearchable"]
@@ -145,8 +145,7 @@ def unsearchable(site: Path, expected: list[str]) -> Iterator[str]:
         address = item["location"].partition("#")[0]
         texts[address] = texts.get(address, 0) + len(item["text"])
     for name in expected:
-        address = "" if name == "index.md" else f"{name.removesuffix('.md')}/"
-        if texts.get(address, 0) < 100:
+        if texts.get(site_address(name), 0) < 100:
             yield f"{name} is not in the search index"
 
 

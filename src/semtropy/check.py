@@ -34,6 +34,7 @@ from .nouns import Estimator, Judge, Model, Sample
 from .options import Options, question_options, with_signature
 from .pace import IN_PROCESS
 from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rule
+from .tracing import record_verdict
 from .verdict import THRESHOLD
 
 if TYPE_CHECKING:
@@ -138,14 +139,14 @@ class Checker:
     ) -> Verdict:
         """The verdict on `prompt`."""
         *_, last = self.stream(prompt, answer=answer, rng=rng)
-        return self.conclude(last)
+        return self._recorded(last)
 
     async def acheck(
         self, prompt: Prompt, *, answer: str | Sample | None = None, rng: Generator | int | None = None
     ) -> Verdict:
         """`check`, awaitable."""
         last = [step async for step in self.astream(prompt, answer=answer, rng=rng)][-1]
-        return self.conclude(last)
+        return self._recorded(last)
 
     def conclude(self, step: Step) -> Verdict:
         """The verdict after a step, with what the judge says of its grouping."""
@@ -153,6 +154,11 @@ class Checker:
 
         texts = [sample.text for sample in (step.answer, *step.samples) if sample is not PENDING]
         return conclude(step, self.terms, judge_warnings(self.judge, texts))
+
+    def _recorded(self, step: Step) -> Verdict:
+        verdict = self.conclude(step)
+        record_verdict(verdict)
+        return verdict
 
     def _prompt(self, prompt: Prompt) -> Prompt:
         """The prompt as the model gets it: messages where it has some, or a system message."""

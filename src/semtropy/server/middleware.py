@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..tracing import TRACE_HEADERS, incoming_trace
 from .errors import Problem, error_kind, error_response
 from .settings import allowed_hosts
 from .telemetry import LOG_FIELDS, log
@@ -154,7 +155,8 @@ class RequestGuard:
                         self.settings.concurrency, self.settings.queue, self.metrics
                     )
                 async with self._limit:
-                    await self.app(scope, body, noting)
+                    with incoming_trace(_trace(scope)):
+                        await self.app(scope, body, noting)
             else:
                 await self.app(scope, body, noting)
         except Exception as error:
@@ -210,6 +212,12 @@ class RequestGuard:
             raise Problem(408, "the request did not arrive in time") from None
         finally:
             self._reading -= 1
+
+
+def _trace(scope: Scope) -> dict[str, str]:
+    """The headers that name the client's span."""
+    found = {name: _header(scope, name.encode()) for name in TRACE_HEADERS}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:

@@ -19,6 +19,7 @@ from ..meaning.cached import Cached
 from ..meaning.partition import Grouper
 from ..refusals import missing_answer
 from ..stopping import Decided, Reason
+from ..tracing import record_verdict
 from ..verdict import Outcome
 from .errors import error_kind
 from .policy import JUDGED_CHARACTERS
@@ -141,6 +142,7 @@ class Service:
         self.metrics.run_finished(step)
         self.metrics.runs.labels("new").inc()
         self.metrics.checks.labels(verdict.outcome).inc()
+        record_verdict(verdict)
         return verdict
 
     async def verdict(self, check: PendingCheck, answer: Sample | None = None) -> Verdict:
@@ -162,6 +164,7 @@ class Service:
             if run.keep:
                 run.store_verdict(answer, verdict)
         self.metrics.checks.labels(verdict.outcome).inc()
+        record_verdict(verdict)
         return verdict
 
     async def _concluded(self, step: Step, check: PendingCheck, answer: Sample | None) -> Verdict:

@@ -13,6 +13,7 @@ from ...models import portal
 from ...models.endpoint import Endpoint, Retry
 from ...models.openai import Chat, Completions
 from ...models.replies import chat_sample
+from ...tracing import TRACE_HEADERS
 from ..errors import Problem
 from . import BackendReply
 
@@ -40,7 +41,7 @@ _HOP_BY_HOP = {
     "upgrade",
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
-_PASSED_ON = ("user-agent",)
+_PASSED_ON = ("user-agent", *TRACE_HEADERS)
 _JUDGE_TOKENS = 64  # of a judge's reply, however short the client wants its answers
 # Close idle connections before the upstream does (5 s is common): a request could meet a closing one.
 _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0)
