@@ -541,6 +541,7 @@ def test_a_recording_is_drawn(page: Any, tmp_path: Path) -> None:
         page.locator("#study-table tbody tr").count(),
     )
     assert 2 <= lines <= 8 < numbers, "few enough lines to tell apart; the table has every method"
+    assert page.locator("#study-chart svg path.band").count() == 1, "several bands would cover each other"
     assert page.locator("#study-left-out li").count() >= 1
     assert page.locator("#study-left-out").get_attribute("open") is None
     (tmp_path / "bad.jsonl").write_text("nonsense\n")

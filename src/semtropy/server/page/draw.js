@@ -108,13 +108,14 @@ const COLOURS = {
 };
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4", "12 4"];
 
-// AUROC against the number of samples, with a line for each method and its 95% interval as a band.
+// AUROC against the number of samples, with a line for each method. The first one's 95% interval is a band: several
+// would cover each other, and the table has them all.
 export function drawStudy(holder, every) {
   const has = new Set(every.map((row) => row.estimator)), known = Object.keys(COLOURS).filter((name) => has.has(name));
   const names = known.length ? known : [...has].slice(0, DASHES.length);
   const rows = every.filter((row) => names.includes(row.estimator));
   const budgets = [...new Set(rows.map((row) => row.budget))].sort((a, b) => a - b);
-  const values = rows.flatMap((row) => [row.low, row.high]);
+  const values = rows.flatMap((row) => (row.estimator === names[0] ? [row.auroc, row.low, row.high] : [row.auroc]));
   const low = Math.floor(Math.min(...values) * 20) / 20, high = Math.ceil(Math.max(...values) * 20 + 1e-9) / 20;
   const height = 300, left = 44, right = 130, bottom = height - 40;
   const span = budgets.at(-1) - budgets[0] || 1;
@@ -135,10 +136,12 @@ export function drawStudy(holder, every) {
   names.forEach((name, k) => {
     const mine = rows.filter((row) => row.estimator === name).sort((a, b) => a.budget - b.budget);
     const stroke = COLOURS[name] ?? "#888888";
-    const there = mine.map((row) => x(row.budget)), top = mine.map((row) => y(row.high)), under = mine.map((row) => y(row.low));
-    picture.append(svg("path", {
-      class: "band", fill: stroke, d: `${path([...there, ...there.slice().reverse()], [...top, ...under.reverse()])}Z`,
-    }));
+    if (k === 0) {
+      const there = mine.map((row) => x(row.budget)), top = mine.map((row) => y(row.high)), under = mine.map((row) => y(row.low));
+      picture.append(svg("path", {
+        class: "band", fill: stroke, d: `${path([...there, ...there.slice().reverse()], [...top, ...under.reverse()])}Z`,
+      }));
+    }
     picture.append(svg("path", {
       class: "line", stroke, "stroke-dasharray": DASHES[k % DASHES.length],
       d: path(mine.map((row) => x(row.budget)), mine.map((row) => y(row.auroc))),
@@ -154,6 +157,7 @@ export function drawStudy(holder, every) {
     picture.append(svg("text", { x: start + 22, y: last + 4 }, end.name));
   }
   holder.replaceChildren(picture);
+  return names[0];
 }
 
 export function studyTable(rows) {

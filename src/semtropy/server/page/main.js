@@ -244,12 +244,12 @@ async function study() {
     const found = await upload("api/study", file);
     if (!found.rows.length) throw new Error(found.notes.join(" ") || "nothing in it could be evaluated");
     const [tested] = found.tested;
-    drawStudy(at("study-chart"), found.rows);
+    const first = drawStudy(at("study-chart"), found.rows);
     at("study-table").replaceChildren(studyTable(found.rows));
     const saving = found.saving.find((each) => each.estimator === "bayes")?.fraction;
     const reach = saving ? ` What histogram reaches with ten samples, bayes reaches with ${(10 * saving).toFixed(1)} on average.` : "";
     at("study-text").textContent = `${tested.model} on ${tested.dataset}: ${tested.questions} questions, ${tested.wrong} answered wrongly.${reach}`
-      + " Bands hold 95% of other questions and draws. The lines are the methods most asked for; the table has all of them.";
+      + ` The band is the 95% interval of ${first}, over questions and draws. The lines are the methods most asked for; the table has all of them.`;
     const [title, notes] = at("study-left-out").children;
     title.textContent = `What was left out: ${plural(found.notes.length, "note")}`;
     notes.replaceChildren(...found.notes.map((note) => element("li", {}, ...withCode(note))));
