@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
-KNOWN, OBSCURE = "What is the capital of France?", "Who was the mayor of Timisoara in 1911?"
-UNSURE = "How many moons does Mars have?"
+OBSCURE, UNSURE = "Who was the mayor of Timisoara in 1911?", "How many moons does Mars have?"
 SHIPPED = IMAGES.parent.parent / "src" / "semtropy" / "data" / "facts--smollm2.jsonl.gz"
 MARGIN = 16
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -64,7 +63,6 @@ def take(browser: Browser, address: str, recording: Path) -> None:
     """Light and wide, dark, a phone, and a recording."""
     page = browser.new_page(viewport={"width": 1040, "height": 760}, color_scheme="light")
     page.goto(address)
-    check(page, KNOWN)
     check(page, OBSCURE)
     check(page, UNSURE, samples=True)
     page.screenshot(path=IMAGES / "page-light.png", full_page=True)
@@ -81,7 +79,7 @@ def take(browser: Browser, address: str, recording: Path) -> None:
     page.screenshot(path=IMAGES / "page-study.png", full_page=True, clip=clip)  # type: ignore[arg-type]
     page = browser.new_page(viewport={"width": 1040, "height": 1060}, color_scheme="dark")
     page.goto(address)
-    check(page, KNOWN)
+    check(page, OBSCURE)
     page.screenshot(path=IMAGES / "page-dark.png")
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="light", is_mobile=True)
     page.goto(address)

@@ -186,7 +186,7 @@ def _sample_warnings(step: Step) -> Iterator[str]:
             "they are counted, but do not tighten the lower bounds."
         )
     if empty:
-        yield f"{empty} of {n} samples were empty."
+        yield f"{empty} of {n} samples {'was' if empty == 1 else 'were'} empty."
     unparsed = sum(sample.text == UNPARSED_TEXT for field in step.fields[:1] for sample in field.step.samples)
     if unparsed:
         yield f"{unparsed} of {n} samples are not JSON: in every field they count as another value."

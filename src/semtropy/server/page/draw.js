@@ -43,7 +43,7 @@ export function drawBelief(holder, now, before, threshold, other) {
   const x = (value) => SIDE + (width - 2 * SIDE) * Math.min(1, value / reach);
   // The square root keeps a sharp peak at 0 from flattening everything else; only the shape is read off it.
   const lift = (density) => Math.sqrt(Math.max(0, density));
-  const tallest = Math.max(0.5, ...[now, other].filter((e) => e?.curve).flatMap((e) => e.curve.density.map(lift)));
+  const tallest = Math.max(0.5, ...[now, other, ...before].filter((e) => e?.curve).flatMap((e) => e.curve.density.map(lift)));
   const y = (density) => base - (base - TOP) * Math.min(1, lift(density) / tallest);
   const line = (entropy, kind) => {
     if (!entropy?.curve) return;
