@@ -17,8 +17,9 @@ pytest.importorskip("uvicorn")
 from openai_upstream import ODD, Upstream, served  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
+from semtropy.server.dialects.chat import ChatReader  # noqa: E402
 from semtropy.server.settings import Settings  # noqa: E402
-from semtropy.server.sse import AnswerReader, EventSplitter, event  # noqa: E402
+from semtropy.server.sse import EventSplitter, event  # noqa: E402
 
 ANSWER = "It is Paris of course"
 JSON = {"Content-Type": "application/json"}
@@ -311,12 +312,12 @@ def test_the_splitter_holds_no_more_than_its_limit() -> None:
 
 
 def test_a_reader_keeps_no_more_than_its_limit() -> None:
-    reader = AnswerReader(limit=10)
+    reader = ChatReader(limit=10)
     for _ in range(5):
         reader.feed(event({"choices": [{"delta": {"content": "abc"}}]}))
     answer = reader.answer()
     assert answer is not None
-    assert answer.text == "abcabcabca"
+    assert answer.sample.text == "abcabcabca"
 
 
 def test_many_odd_answers_at_once_do_not_disturb_each_other() -> None:

@@ -447,6 +447,19 @@ def test_a_field_after_certain_text_is_as_well_known_as_a_plain_answer() -> None
     assert year.entropy.mean == pytest.approx(counted.entropy.mean, abs=0.01), "after uncertain text, counts"
 
 
+def test_a_token_that_spells_two_fields_is_not_taken_for_one_of_them() -> None:
+    """Its probability is that of both: as a field's own it would be far too low."""
+    drawn = [
+        Sample(city("Oslo", year), math.log(0.05), (city("Oslo", year),), (math.log(0.05),))
+        for year in range(8)
+    ]
+    verdict = check(
+        "q", model=Dealt(Sample(city("Oslo", 0)), drawn), schema=CITY, judge="exact", rule=FixedSamples(8)
+    )
+    assert verdict.fields[0].outcome is Outcome.STEADY
+    assert verdict.fields[1].flagged
+
+
 def test_the_answer_alone_decides_a_field_by_its_own_tokens() -> None:
     sure = spelled(TEXT, PIECES, [-0.001] * len(PIECES))
     unsure = spelled(TEXT, PIECES, [-0.001] * 10 + [-4.0, -0.001])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..conversation import Prompt
     from ..nouns import Model, Sample
+    from ..pace import Pace
 
 __all__ = ["JsonChat", "JsonLlama", "with_schema", "with_tools"]
 
@@ -79,6 +80,11 @@ class JsonChat:
     ) -> list[Sample]:
         """`asample`, awaited in a background thread."""
         return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
+
+    @property
+    def pace(self) -> Pace:
+        """What is known so far of the log-probabilities that the endpoint gives."""
+        return self._chat.pace
 
     async def aclose(self) -> None:
         """Close the connections of this event loop."""

@@ -10,15 +10,17 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ..verdict import Outcome
 from .errors import Problem, as_problem, error_body, error_kind
-from .sse import AnswerReader, EventSplitter, answer_of, event, is_done
+from .sse import EventSplitter, event
 
 if TYPE_CHECKING:
     from ..nouns import Sample
     from ..verdict import Verdict
     from .backends import BackendReply
+    from .dialects import ReadAnswer, StreamReader
     from .schemas import CompletionRequest
     from .service import Gateway, PendingCheck
 
@@ -55,6 +57,7 @@ class AnswerProxy:
         self.request, self.reply, self.log_fields = request, reply, log_fields
         self.mode = request.options.mode or self.settings.mode
         self.place = request.options.place or self.settings.place
+        self.dialect = request.dialect
         self._started = False
         self._check: PendingCheck | None = None
         self._failure: Exception | None = None
@@ -74,9 +77,13 @@ class AnswerProxy:
             request.caller.identity,
         ]
         try:
-            model = self.gateway.backend.sampler(request)
             self._check = self.service.start(
-                question, model, request.options, identity=identity, answered=True
+                question,
+                self.gateway.backend.sampler(request),
+                request.options,
+                structure=request.structure,
+                identity=identity,
+                answered=True,
             )
         except Exception as error:
             self.service.count_failure(error)
@@ -92,26 +99,26 @@ class AnswerProxy:
                 return held
             raw = held.body
             parsed = _parsed(raw)
-            outcome = await self.outcome(answer_of(parsed, sampled=self.request.sampled), stack)
+            outcome = await self.outcome(self.dialect.answer(parsed), stack)
         headers = verdict_headers(outcome)
         if parsed is None:
             return PassedReply(raw, headers)
         if outcome.blocked:
-            raw = json.dumps(_refusal(parsed, self.settings.refusal, self.request.kind)).encode()
+            raw = json.dumps(self.dialect.refusal(parsed, self.settings.refusal)).encode()
         return PassedReply(raw if self.place == "headers" else _spliced(raw, outcome.payload), headers)
 
     async def stream(self) -> AsyncIterator[bytes]:
         """The upstream's events as they come, the verdict before the one that ends the stream."""
-        splitter, reader, done = EventSplitter(), AnswerReader(), b""
+        splitter, reader, last = EventSplitter(), self.dialect.reader(), b""
         with ExitStack() as stack:
             try:
                 async for chunk in self.reply.unpacked():
                     for raw in splitter.feed(chunk):
-                        if is_done(raw):
-                            done = raw
+                        reader.feed(raw)
+                        if self.dialect.ends(raw):
+                            last = raw
                             continue
                         yield raw
-                        reader.feed(raw)
                         self._start(stack)  # only once the first token is out: it must not wait for the check
             except Exception as error:
                 self.service.metrics.errors.labels("upstream_cut").inc()
@@ -120,17 +127,17 @@ class AnswerProxy:
             finally:
                 await self.reply.close()
             rest = splitter.take()
-            if is_done(rest):
-                done, rest = rest, b""
+            reader.feed(rest)
+            if self.dialect.ends(rest):
+                last, rest = rest, b""
             if rest:
                 # An event without its blank line: the verdict must not become part of it.
                 yield rest if rest.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")) else rest + b"\n\n"
-            yield self._last(reader, await self._outcome_of(reader, stack))
-            yield done
+            yield self._last(reader, last, await self.outcome(reader.answer(), stack))
 
     async def held_stream(self) -> PassedReply:
         """The whole stream once the verdict is known, or a refusal as a stream; and the verdict's headers."""
-        splitter, reader = EventSplitter(), AnswerReader()
+        splitter, reader, last = EventSplitter(), self.dialect.reader(), b""
         with ExitStack() as stack:
             self._start(stack)
             held = await self._held()
@@ -139,12 +146,13 @@ class AnswerProxy:
             events = [*splitter.feed(held.body), splitter.take()]
             for each in events:
                 reader.feed(each)
-            outcome = await self._outcome_of(reader, stack)
+            outcome = await self.outcome(reader.answer(), stack)
         if outcome.blocked:
-            refusal = _refusal_chunks(reader.first, self.settings.refusal, self.request.kind)
-            events = [event(chunk) for chunk in refusal]
-        passed = [each for each in events if not is_done(each)]
-        whole = b"".join([*passed, self._last(reader, outcome), b"data: [DONE]\n\n"])
+            passed, last = self.dialect.refusal_events(reader, self.settings.refusal)
+        else:
+            passed = [each for each in events if not self.dialect.ends(each)]
+            last = next((each for each in events if self.dialect.ends(each)), b"")
+        whole = b"".join([*passed, self._last(reader, last, outcome)])
         return PassedReply(whole, verdict_headers(outcome))
 
     async def _held(self) -> PassedReply:
@@ -177,18 +185,16 @@ class AnswerProxy:
 
         return PassedReply(body, {"X-Semtropy-Verdict": "none"}, rest())
 
-    async def _outcome_of(self, reader: AnswerReader, stack: ExitStack) -> CheckOutcome:
-        return await self.outcome(reader.answer(sampled=self.request.sampled), stack)
-
-    async def outcome(self, answer: Sample | None, stack: ExitStack) -> CheckOutcome:
-        """The verdict on `answer`, or the reason why there is none; samples are drawn only if they are needed."""
+    async def outcome(self, read: ReadAnswer | None, stack: ExitStack) -> CheckOutcome:
+        """The verdict on an answer, or the reason why there is none; samples are drawn only if they are needed."""
         question = self.request.question
-        if answer is None or question is None:
+        if read is None or question is None:
             self.log_fields["skipped"] = True
             return CheckOutcome({"skipped": NO_TEXT})
+        answer = self.gateway.backend.weighed(self.request, read.sample)
         try:
             verdict, source = await self._verdict(question, answer, stack)
-            payload = verdict.to_dict() | {"source": source}
+            payload = verdict.to_dict() | {"source": source, "finish_reason": read.finish}
             json.dumps(payload, allow_nan=False)  # what cannot be written must fail here, not in the reply
         except Exception as error:
             self.log_fields["check"] = error_kind(error)
@@ -204,7 +210,9 @@ class AnswerProxy:
 
     async def _verdict(self, question: str, answer: Sample, stack: ExitStack) -> tuple[Verdict, str]:
         if not self._started:
-            alone = await self.service.judge_alone(question, answer, self.request.options)
+            alone = await self.service.judge_alone(
+                question, answer, self.request.options, structure=self.request.structure
+            )
             if alone is not None:
                 return alone, "new"
             self._start(stack)
@@ -221,15 +229,22 @@ class AnswerProxy:
             # The withheld answer must not reach the client through the verdict.
             payload = {**payload, "answer": None} if "answer" in payload else payload
             if "meanings" in payload:
-                payload["meanings"] = [
-                    {**meaning, "text": None, "wordings": []} for meaning in payload["meanings"]
+                payload["meanings"] = _without_texts(payload["meanings"])
+            if "fields" in payload:
+                payload["fields"] = [
+                    {**field, "value": None, "meanings": _without_texts(field["meanings"])}
+                    for field in payload["fields"]
                 ]
         return CheckOutcome({**payload, "mode": self.mode, "blocked": blocked}, blocked)
 
-    def _last(self, reader: AnswerReader, outcome: CheckOutcome) -> bytes:
+    def _last(self, reader: StreamReader, last: bytes, outcome: CheckOutcome) -> bytes:
         if self.place == "headers":  # headers are sent already: a comment, which readers of events ignore
-            return f": semtropy {json.dumps(outcome.payload)}\n\n".encode()
-        return event({**reader.first, "choices": [], "semtropy": outcome.payload})
+            return f": semtropy {json.dumps(outcome.payload)}\n\n".encode() + last
+        return self.dialect.ending(reader, last, outcome.payload)
+
+
+def _without_texts(meanings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**meaning, "text": None, "wordings": []} for meaning in meanings]
 
 
 def verdict_headers(outcome: CheckOutcome) -> dict[str, str]:
@@ -243,30 +258,12 @@ def verdict_headers(outcome: CheckOutcome) -> dict[str, str]:
         "X-Semtropy-Samples": str(payload["samples"]),
         "X-Semtropy-Blocked": "true" if outcome.blocked else "false",
     }
+    if "untrusted" in payload:  # models may invent names: escaped, and bounded in number and length
+        names = (quote(name, safe=".[]+#")[:100] for name in payload["untrusted"][:20])
+        headers["X-Semtropy-Untrusted"] = ",".join(names)
     if payload["probability"] is not None:
         headers["X-Semtropy-Probability"] = f"{payload['probability']:.6g}"
     return headers
-
-
-def _refusal(reply: dict[str, Any], refusal: str, kind: str) -> dict[str, Any]:
-    """The completion with the refusal as its only answer, without log-probabilities and alternatives."""
-    said: dict[str, Any] = {"text": refusal}
-    if kind == "chat":
-        said = {"message": {"role": "assistant", "content": refusal, "refusal": None}}
-    kept: dict[str, Any] = {
-        name: reply[name] for name in ("id", "object", "created", "model", "usage") if name in reply
-    }
-    return {**kept, "choices": [{"index": 0, **said, "logprobs": None, "finish_reason": "content_filter"}]}
-
-
-def _refusal_chunks(frame: dict[str, Any], refusal: str, kind: str) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = [{"text": refusal}, {"text": ""}]
-    if kind == "chat":
-        parts = [{"delta": {"role": "assistant", "content": refusal}}, {"delta": {}}]
-    return [
-        {**frame, "choices": [{"index": 0, **part, "logprobs": None, "finish_reason": finish}]}
-        for part, finish in zip(parts, (None, "content_filter"), strict=True)
-    ]
 
 
 def _parsed(raw: bytes) -> dict[str, Any] | None:

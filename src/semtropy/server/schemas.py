@@ -11,9 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ..meaning import NAMES as JUDGES
 from ..samples import MOST_TOKEN_ENTROPY
+from .dialects.chat import ChatDialect
 from .errors import Problem
+from .structures import structure_of
 
 if TYPE_CHECKING:
+    from ..structured import Structure
+    from .dialects import Dialect
     from .middleware import Caller
 
 __all__ = [
@@ -83,6 +87,12 @@ class CheckOptions(_Schema):
     estimator: EstimatorName | None = None
     judge: Text | None = Field(None, description=f"{', '.join(OPEN_JUDGES)}, or the one the operator set")
     threshold: float | None = Field(None, gt=0, le=100)
+    choices: list[Text] | None = Field(
+        None, min_length=2, max_length=100, description="the answer names one of these"
+    )
+    required: list[Text] | None = Field(
+        None, max_length=100, description="the fields of a structured answer that the verdict waits for"
+    )
     one_by_one: bool = Field(False, description="draw one sample per round: fewest samples, longest wait")
     cache: bool = Field(True, description="whether a cached check of the same request may be used")
 
@@ -94,6 +104,9 @@ class CheckRequest(CheckOptions):
     model: Text | None = Field(None, description="the upstream's model to ask")
     stream: bool = Field(False, description="send each step as a server-sent event")
     seed: int | None = Field(None, ge=0, lt=2**63)
+    answer_schema: dict[str, Any] | None = Field(
+        None, alias="schema", description="answers are JSON of this schema, judged field by field"
+    )
 
 
 class RecordedSample(_Schema):
@@ -192,13 +205,22 @@ class CompletionRequest:
         return {name: value for name, value in self.body.items() if name not in _SET_BY_CHECK}
 
     @property
-    def sampled(self) -> bool:
-        """Whether the answer is drawn as samples are, so that its log-probabilities are those of a sample.
+    def structure(self) -> Structure | None:
+        """How its answers are read; None for plain text. A schema that cannot be read is an `InputError`."""
+        return structure_of(self.body, choices=self.options.choices, required=self.options.required)
 
-        Only where the client says so: servers differ in the temperature they use by default.
-        """
-        top_p = self.body.get("top_p")
-        return self.body.get("temperature") == 1 and (top_p is None or top_p == 1)
+    @property
+    def dialect(self) -> Dialect:
+        """How the backend's replies to it are written."""
+        return ChatDialect(self.kind, calls=bool(self.body.get("tools")))
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature that its answer is drawn at, None where the client leaves it to the server."""
+        value, top_p = self.body.get("temperature"), self.body.get("top_p")
+        whole = top_p is None or top_p == 1
+        known = isinstance(value, int | float) and not isinstance(value, bool) and whole
+        return float(value) if known else None  # type: ignore[arg-type]
 
     @property
     def max_tokens(self) -> int | None:

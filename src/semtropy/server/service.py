@@ -7,13 +7,14 @@ import hashlib
 import json
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..check import Checker
 from ..conclusion import conclude
 from ..errors import ModelTimeout, SemtropyError
+from ..fields import FieldReader
 from ..inquiry import PENDING, Step, Terms, inquire
 from ..meaning.cached import Cached
 from ..meaning.partition import Grouper
@@ -29,7 +30,9 @@ from .telemetry import log, timed_estimator, timed_judge, timed_model
 if TYPE_CHECKING:
     from fastapi import Request
 
+    from ..inquiry import Grouping
     from ..nouns import Model, Sample
+    from ..structured import Structure
     from ..verdict import Verdict
     from .backends.local import LocalBackend
     from .backends.upstream import UpstreamBackend
@@ -78,6 +81,7 @@ class Service:
         options: CheckOptions,
         *,
         identity: Any,
+        structure: Structure | None = None,
         seed: int | None = None,
         streamed: bool = False,
         answered: bool = False,
@@ -85,13 +89,14 @@ class Service:
         """Start a check, or join an identical one.
 
         identity   everything that distinguishes this request from others; part of the cache key
+        structure  how its answers are read; None for plain text. The identity and the options determine it
         streamed   the caller follows the steps: shared while it runs, but not cached, as steps keep large distributions
         answered   the client gets its answer elsewhere: only samples are drawn
         """
         terms = self._terms(options)
         chosen_judge = self.policy.judge(options.judge, model)
         judge = Cached(timed_judge(chosen_judge, self.metrics), capacity=JUDGEMENTS)
-        checker = Checker(timed_model(model, self.metrics), judge, terms)
+        checker = Checker(timed_model(model, self.metrics), judge, terms, structure=structure)
 
         async def steps() -> AsyncIterator[Step]:
             last: Step | None = None
@@ -119,7 +124,9 @@ class Service:
         terms = self.policy.terms(options)
         return replace(terms, estimator=timed_estimator(terms.estimator, self.metrics))
 
-    async def judge_alone(self, question: str, answer: Sample, options: CheckOptions) -> Verdict | None:
+    async def judge_alone(
+        self, question: str, answer: Sample, options: CheckOptions, *, structure: Structure | None = None
+    ) -> Verdict | None:
         """The verdict on a client's answer that needs no samples; None where samples are needed.
 
         None are needed where the answer's own log-probability decides, where none are allowed, and where there is no
@@ -128,14 +135,15 @@ class Service:
         terms = self._terms(options)
         if not terms.estimator.uses_answer:
             return None
-        if missing_answer(answer) is not None:
+        grouping: Grouping = Grouper(question) if structure is None else structure.grouping(question)
+        if _is_missing(answer, grouping):
             budget = replace(terms.budget, samples=0)
             terms = replace(terms, rule=Decided(terms.threshold), budget=budget)
         if not terms.starts_with_answer(answer):
             return None
-        inquiry = inquire(question, terms, Grouper(question), answer=answer)
-        step = cast("Step", await asyncio.to_thread(next, inquiry))
-        if step.reason is None:
+        inquiry = inquire(question, terms, grouping, answer=answer)
+        step = await asyncio.to_thread(next, inquiry)
+        if not isinstance(step, Step) or step.reason is None:  # a judge is needed, or samples
             return None
         with self.metrics.timed("concluding"):
             verdict = await asyncio.to_thread(conclude, step, terms)
@@ -194,6 +202,16 @@ class Service:
             log.error("check failed", exc_info=error)
 
 
+def _is_missing(answer: Sample, grouping: Grouping) -> bool:
+    """Whether there is no answer to judge."""
+    if not isinstance(grouping, FieldReader):
+        return missing_answer(answer) is not None
+    with suppress(StopIteration):  # reads the answer; where a judge must compare its parts, it is one
+        next(grouping.place(answer.text, answer.tokens))
+        return False
+    return grouping.missing(answer) is not None
+
+
 async def _within(source: AsyncIterator[Step], seconds: float | None) -> AsyncIterator[Step]:
     """The steps that come within `seconds`, the last of them repeated with the reason where time runs out.
 
@@ -223,12 +241,13 @@ async def _within(source: AsyncIterator[Step], seconds: float | None) -> AsyncIt
 def _conclude(step: Step, checker: Checker) -> Verdict:
     """`conclude`, with a warning where answers were too long to be compared in full."""
     verdict = checker.conclude(step)
-    long = sum(len(sample.text) > JUDGED_CHARACTERS for sample in step.samples)
+    compared = [sample for field in step.fields for sample in field.step.samples] or step.samples
+    long = sum(len(sample.text) > JUDGED_CHARACTERS for sample in compared)
     if not long:
         return verdict
     warning = (
-        f"{long} of {len(step.samples)} samples have more than {JUDGED_CHARACTERS} characters: "
-        "they were compared by their beginning and end."
+        f"{long} of {len(compared)} {'values' if step.fields else 'samples'} have more than {JUDGED_CHARACTERS} "
+        "characters: they were compared by their beginning and end."
     )
     return replace(verdict, warnings=(*verdict.warnings, warning))
 

@@ -1,4 +1,4 @@
-"""Server-sent events: splitting a stream into events, reading the answer from them, writing events."""
+"""Server-sent events: splitting a stream into events, and writing events."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ import json
 import re
 from typing import Any
 
-from ..errors import BadReply
-from ..models.replies import chat_sample, content_text, well_formed
-from ..nouns import Sample
-
-__all__ = ["AnswerReader", "EventSplitter", "answer_of", "event", "is_done"]
+__all__ = ["EventSplitter", "event", "event_data", "is_done"]
 
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-# Parts of a message that stand in place of text.
-_NOT_TEXT = ("tool_calls", "function_call", "audio")
-_TOKENS = 10_000
-"""Tokens of a stream whose log-probabilities are kept; of longer answers none are."""
 
 
 class EventSplitter:
@@ -54,7 +46,8 @@ class EventSplitter:
         return rest
 
 
-def _data(raw: bytes) -> bytes:
+def event_data(raw: bytes) -> bytes:
+    """The data of an event, its lines joined."""
     lines = raw.splitlines()
     return b"\n".join(line[5:].lstrip() for line in lines if line.startswith(b"data:"))
 
@@ -65,87 +58,7 @@ def is_done(raw: bytes) -> bool:
     >>> is_done(b"data: [DONE]\\n\\n"), is_done(b'data: {"choices": []}\\n\\n')
     (True, False)
     """
-    return len(raw) < 100 and _data(raw).strip() == b"[DONE]"
-
-
-def answer_of(body: Any, *, sampled: bool = False) -> Sample | None:
-    """The answer in the first choice of a completion, or None where it is not text (a tool call, say).
-
-    `sampled` says that it was drawn as samples are, so that its log-probabilities count.
-
-    >>> answer_of({"choices": [{"message": {"content": "Paris"}}]}).text
-    'Paris'
-    >>> answer_of({"choices": [{"text": " Rom", "finish_reason": "length"}]}).complete
-    False
-    """
-    try:
-        choice = body["choices"][0]
-        message = choice["message"] if "message" in choice else {"content": choice["text"]}
-        if any(message.get(name) for name in _NOT_TEXT):
-            return None
-        text = content_text(message.get("content"))
-        return _answer(text, choice.get("logprobs"), choice.get("finish_reason"), sampled=sampled)
-    except (KeyError, IndexError, TypeError, AttributeError):
-        return None
-
-
-def _answer(text: str, logprobs: Any, finish: Any, *, sampled: bool) -> Sample:
-    whole = finish != "length"
-    if sampled and whole:
-        choice = {"message": {"content": text}, "logprobs": logprobs, "finish_reason": "stop"}
-        try:
-            drawn = chat_sample(choice, logprobs_of_sampling=True)
-        except BadReply:  # log-probabilities in another form: the text is what matters
-            return Sample(text.strip())
-        return Sample(drawn.text, tokens=drawn.tokens, sampling_logprob=drawn.logprob)
-    return Sample(text.strip(), complete=whole)
-
-
-class AnswerReader:
-    """Collects the first choice from the events of a stream: its text, up to `limit` characters, and its end."""
-
-    def __init__(self, limit: int = 1_000_000) -> None:
-        self._parts: list[str] = []
-        self._left = limit
-        self._tokens: list[Any] = []
-        self._finish: Any = None
-        self._chosen, self._other = False, False
-        self.first: dict[str, Any] = {}
-
-    def feed(self, raw: bytes) -> None:
-        """Read one event; events that are not completion chunks are ignored."""
-        try:
-            data = json.loads(_data(raw))
-            choices = [choice for choice in data["choices"] if choice.get("index", 0) == 0]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return
-        if not self.first:
-            named = {name: data[name] for name in ("id", "object", "created", "model") if name in data}
-            self.first = {name: value for name, value in named.items() if isinstance(value, str | int)}
-        for choice in choices:
-            self._read(choice)
-
-    def _read(self, choice: dict[str, Any]) -> None:
-        delta, self._chosen = choice.get("delta"), True
-        text = delta.get("content") if isinstance(delta, dict) else choice.get("text")
-        if isinstance(text, str):
-            self._parts.append(text[: self._left])
-            self._left -= len(self._parts[-1])
-        elif text is not None or (isinstance(delta, dict) and any(delta.get(name) for name in _NOT_TEXT)):
-            self._other = True
-        self._finish = choice.get("finish_reason") or self._finish
-        logprobs = choice.get("logprobs")
-        tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-        if isinstance(tokens, list) and len(self._tokens) <= _TOKENS:
-            self._tokens += tokens
-
-    def answer(self, *, sampled: bool = False) -> Sample | None:
-        """The answer so far. Characters that were cut in two by the chunks are whole again."""
-        text = well_formed("".join(self._parts))
-        if not self._chosen or (self._other and not text.strip()):
-            return None
-        logprobs = {"content": self._tokens} if 0 < len(self._tokens) <= _TOKENS else None
-        return _answer(text, logprobs, self._finish, sampled=sampled)
+    return len(raw) < 100 and event_data(raw).strip() == b"[DONE]"
 
 
 def event(data: Any, name: str | None = None) -> bytes:

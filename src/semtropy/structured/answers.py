@@ -68,14 +68,22 @@ class ToolCalls:
     """Answers that call tools, or answer in text: the field `tool`, then the arguments by tool.
 
     tools     as in a request to an endpoint: {"function": {"name", "parameters"}}, or the inner part
+    content   the JSON schema of answers in text, None where they are plain
     required  the fields that the verdict waits for; default the tools called and the arguments they require
 
     An answer is the text that `calls_to_text` makes of its calls. Any other text is an answer without a call: its field
     is `content`.
     """
 
-    def __init__(self, tools: Sequence[Mapping[str, Any]], *, required: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        content: Any = None,
+        required: Sequence[str] | None = None,
+    ) -> None:
         self.tools, self.required = tools, _names(required)
+        self.content = None if content is None else as_schema(content)
         self.parameters: dict[str, dict[str, Any]] = {}
         for place, tool in enumerate(tools):
             inner = tool.get("function", tool) if isinstance(tool, Mapping) else None
@@ -87,10 +95,7 @@ class ToolCalls:
         """The calls in an answer as one object, with a schema of the same form; None for an empty answer."""
         calls = _calls(find_json(text))
         if calls is None:
-            if not text.strip():
-                return None
-            held = {"tool": Node(None, 0, 0), "content": Node(text, 0, len(text))}
-            return Reading(Node(held, 0, len(text)), {"type": "object", "required": ["tool", "content"]})
+            return self._read_text(text)
         nodes: dict[str, Node] = {}
         names = ", ".join(sorted(name for name, _ in calls))
         nodes["tool"] = Node(names, 0, len(text))
@@ -106,6 +111,18 @@ class ToolCalls:
                 k: v for own in self.parameters.values() for k, v in own.get(shared, {}).items()
             }
         return Reading(Node(nodes, 0, len(text)), schema)
+
+    def _read_text(self, text: str) -> Reading | None:
+        """An answer without a call: text, or JSON where a schema asks for it."""
+        content: Node | None = Node(text, 0, len(text)) if text.strip() else None
+        if self.content is not None:
+            content = find_json(text, "{")
+        if content is None:
+            return None
+        schema = self.content or {"type": "string"}
+        whole = {"type": "object", "properties": {"content": schema}, "required": ["tool", "content"]}
+        whole |= {name: schema[name] for name in ("$defs", "definitions") if name in schema}
+        return Reading(Node({"tool": Node(None, 0, 0), "content": content}, 0, len(text)), whole)
 
     def asking(self, model: Model) -> Model:
         """The model with the tools to call, where it takes tools."""

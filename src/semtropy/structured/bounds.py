@@ -65,21 +65,32 @@ def answer_begins(answer: Sample) -> bool:
 
 
 def certain_before(sample: Sample, node: Node | None) -> bool:
-    """Whether everything that a sample says before the value is nearly certain."""
+    """Whether everything before the value is nearly certain, and the tokens of the value spell nothing else.
+
+    They may begin before it and end after it, but with marks and blanks only.
+    """
     pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
     if pieces is None or node is None or sample.token_logprobs is None:
         return False
-    total, before = -pieces[0], 0.0
+    start, before = -pieces[0], 0.0
     for piece, logprob in zip(pieces[1:], sample.token_logprobs, strict=True):
-        total += len(piece)
-        if total > node.start:
-            break
-        before += logprob
-    return before >= math.log(CERTAIN)
+        end = start + len(piece)
+        if end > node.start and _has_words(sample.text[max(0, start) : node.start]):
+            return False
+        if end >= node.end:
+            return before >= math.log(CERTAIN) and not _has_words(sample.text[node.end : end])
+        before += logprob if end <= node.start else 0.0
+        start = end
+    return False
+
+
+def _has_words(text: str) -> bool:
+    return any(character.isalnum() for character in text)
 
 
 def _sampling_tokens(answer: Sample) -> bool:
-    whole, parts = answer.sampling_logprob, answer.token_logprobs
+    parts = answer.token_logprobs
+    whole = answer.prefix_logprob if answer.sampling_logprob is None else answer.sampling_logprob
     return (
         whole is not None
         and parts is not None

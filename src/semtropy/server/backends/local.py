@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import NoAnswer
 from ...models import load_model
+from ...structured import JsonAnswers
 from ..errors import Problem
 from . import BackendReply
 
@@ -47,7 +48,7 @@ class LocalBackend:
         question = request.question
         if question is None:
             raise Problem(400, "the built-in model answers one question in text: none was found")
-        samples = await self._draw(question, request.body)
+        samples = await self._draw(question, request)
         content = "text/event-stream" if request.streaming else "application/json"
         chunks = (
             _completion_events(request, self.name, samples)
@@ -56,7 +57,8 @@ class LocalBackend:
         )
         return BackendReply(200, {"content-type": content}, _each(chunks), _do_nothing)
 
-    async def _draw(self, question: str, body: Mapping[str, Any]) -> list[Sample]:
+    async def _draw(self, question: str, request: CompletionRequest) -> list[Sample]:
+        body = request.body
         temperature, n, seed = body.get("temperature"), body.get("n"), body.get("seed")
         if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
             raise Problem(400, "temperature must be a number from 0 to 2")
@@ -65,7 +67,7 @@ class LocalBackend:
         if seed is not None and not (_is_completion(seed) and 0 <= seed < 2**63):
             raise Problem(400, "seed must be a whole number from 0")
         samples = await asyncio.to_thread(
-            self.model(None).sample,
+            self.sampler(request).sample,
             question,
             n or 1,
             temperature=1.0 if temperature is None else max(0.01, float(temperature)),
@@ -76,8 +78,13 @@ class LocalBackend:
         return samples
 
     def sampler(self, request: CompletionRequest) -> Model:
-        """The model that draws further answers to the request."""
-        return self.model(None)
+        """The model that draws answers to the request, in JSON where it asks for that."""
+        structure, model = request.structure, self.model(None)
+        return structure.asking(model) if isinstance(structure, JsonAnswers) else model
+
+    def weighed(self, request: CompletionRequest, answer: Sample) -> Sample:
+        """The answer as evidence: this backend's replies have no log-probabilities."""
+        return answer
 
     def model(self, name: str | None, caller: Caller | None = None) -> Model:
         """The model that /v1/check asks."""
@@ -111,8 +118,13 @@ def _completion(request: CompletionRequest, model: str, samples: list[Sample]) -
         if request.kind == "chat":
             text = {"message": {"role": "assistant", "content": sample.text, "refusal": None}}
         choices.append({"index": index, **text, "logprobs": None, "finish_reason": _finish(sample)})
-    tokens = sum(len(sample.tokens or ()) for sample in samples)
-    usage = {"prompt_tokens": 0, "completion_tokens": tokens, "total_tokens": tokens}
+    counts = [sample.tokens if sample.tokens is not None else sample.token_logprobs for sample in samples]
+    tokens = None if None in counts else sum(len(count or ()) for count in counts)
+    usage = {
+        "prompt_tokens": None,
+        "completion_tokens": tokens,
+        "total_tokens": None,
+    }  # the prompt's: unknown
     return json.dumps({**_frame(request, model, chunk=False), "choices": choices, "usage": usage}).encode()
 
 

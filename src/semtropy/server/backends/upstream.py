@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -13,6 +14,8 @@ from ...models import portal
 from ...models.endpoint import Endpoint, Retry
 from ...models.openai import Chat, Completions
 from ...models.replies import chat_sample
+from ...models.temperature_probe import TemperatureProbe
+from ...models.tool_calls import sample_with_calls
 from ...tracing import TRACE_HEADERS
 from ..errors import Problem
 from . import BackendReply
@@ -42,6 +45,8 @@ _HOP_BY_HOP = {
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
 _PASSED_ON = ("user-agent", *TRACE_HEADERS)
+MODELS = 256
+"""Models about which something is remembered."""
 _JUDGE_TOKENS = 64  # of a judge's reply, however short the client wants its answers
 # Close idle connections before the upstream does (5 s is common): a request could meet a closing one.
 _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0)
@@ -70,8 +75,9 @@ class UpstreamBackend:
             label="the upstream",  # its address is not for clients
             max_reply=settings.max_reply,
         )
-        # Optional parameters each model refused, so that later requests leave them out.
+        # What was found out about each model: parameters that it refused, and what its log-probabilities are.
         self._refused = RefusedParameters()
+        self._probes: OrderedDict[tuple[str, str], TemperatureProbe] = OrderedDict()
 
     def load(self) -> None:
         """Nothing to load: the upstream is asked when a client asks."""
@@ -145,7 +151,32 @@ class UpstreamBackend:
         asker = kind(model, endpoint, max_tokens=tokens)
         asker.default_tokens = self.settings.sample_tokens
         asker.refused |= self._refused.get(model, kind.path)
+        asker.probe = self._probe(model, kind.path)
         return asker
+
+    def _probe(self, model: str, path: str) -> TemperatureProbe:
+        """What is known of a model's log-probabilities, shared by all requests; clients choose the models' names."""
+        probe = self._probes.setdefault((model, path), TemperatureProbe())
+        self._probes.move_to_end((model, path))
+        if len(self._probes) > MODELS:
+            self._probes.popitem(last=False)
+        return probe
+
+    def weighed(self, request: CompletionRequest, answer: Sample) -> Sample:
+        """The client's answer as evidence: its log-probability under the distribution of the samples, where known.
+
+        It is known for an answer drawn at temperature 1, and at any other once the upstream is found to report
+        log-probabilities before the temperature. Servers differ in the temperature they use by default.
+        """
+        temperature = request.temperature
+        bare = replace(answer, logprob=None, sampling_logprob=None, temperature=None)
+        if temperature is None or answer.token_logprobs is None:
+            return replace(bare, tokens=None, token_logprobs=None)
+        probe = self._probe(request.model, request.path)
+        if temperature != 1.0:
+            probe.observe(request.answer_fields, temperature, [answer])
+        known = temperature == 1.0 or probe.before_temperature
+        return replace(bare, sampling_logprob=answer.logprob) if known else replace(bare, token_logprobs=None)
 
 
 class RefusedParameters:
@@ -154,7 +185,7 @@ class RefusedParameters:
     Clients choose the names of models, so that their number must be bounded.
     """
 
-    def __init__(self, size: int = 256) -> None:
+    def __init__(self, size: int = MODELS) -> None:
         self._size = size
         self._found: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
 
@@ -201,7 +232,7 @@ class ConversationModel:
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers."""
-        read = chat_sample if isinstance(self._asker, Chat) else _whole_completion
+        read = sample_with_calls if isinstance(self._asker, Chat) else _whole_completion
         samples = await self._asker.ask(self._fields, n, temperature, rng, read)
         self._refused.set(self._asker.model, self._asker.path, self._asker.refused)
         return samples

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from ...structured import load_structure
 from ..errors import Problem, as_problem, error_body
 from ..middleware import caller_of, while_connected
 from ..policy import terms_to_json
@@ -34,11 +35,16 @@ async def check(body: CheckRequest, request: Request) -> Response:
     refuse_long_prompt(body.prompt, gateway)
     caller = caller_of(request.scope, gateway.settings)
     model = gateway.backend.model(body.model, caller)
+    named: dict[str, Any] = {"schema": body.answer_schema, "choices": body.choices, "required": body.required}
+    structure = None if all(each is None for each in named.values()) else load_structure(**named)
+    if structure is not None:
+        model = structure.asking(model)
     pending = gateway.service.start(
         body.prompt,
         model,
         body,
         identity=["check", model.name, caller.identity],
+        structure=structure,
         seed=body.seed,
         streamed=body.stream,
     )
