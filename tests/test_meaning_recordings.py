@@ -186,6 +186,37 @@ class TestMeanings:
         assert main(["meanings", str(recording), "--id", "3"]) == 0
         assert "100%  2  blue" in capsys.readouterr().out
 
+    def test_why_each_pair_was_put_together_or_kept_apart(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        answers = {
+            "money": ["$5", "€5", "5 dollars", "five pounds"],
+            "name": ["Columbus", "Christopher Columbus", "", "I don't know.", "Nobody knows."],
+            "city": ["Москва", "Киев"],
+        }
+        rows = [
+            {"id": name, "question": "Who or what was it?", "samples": [{"text": text} for text in texts]}
+            for name, texts in answers.items()
+        ]
+        path = tmp_path / "odd.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in (HEADER, *rows)))
+        assert main(["meanings", str(path), "--pairs", "100"]) == 0
+        said = capsys.readouterr()
+        lines = [line.split(maxsplit=5) for line in said.out.splitlines()[1:]]
+        reasons = {(by, result, pair) for _, _, result, by, _, pair in lines}
+        assert ("arithmetic", "apart", "$5 | €5") in reasons
+        assert ("script", "apart", "Москва | Киев") in reasons
+        assert ("network", "same", "Columbus | Christopher Columbus") in reasons
+        assert {line[0] for line in lines if line[5] == "$5 | €5"} == {"-"}
+        assert "note: 2 of 11 answers are in a script the built-in judge does not read (Cyrillic)" in said.err
+
+    def test_silence_is_shown_as_such(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        row = {"id": "1", "question": "Who?", "samples": [{"text": ""}, {"text": " "}, {"text": "Bach"}]}
+        path = tmp_path / "quiet.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in (HEADER, row)))
+        assert main(["meanings", str(path)]) == 0
+        assert "67%  2  (empty)" in capsys.readouterr().out
+
     def test_an_unknown_id_is_an_error(self, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["meanings", str(recording), "--id", "99"]) == 1
         assert "only 0 of the 1 ids" in capsys.readouterr().err

@@ -29,6 +29,8 @@ SAME = [
     ("Mt. Everest", "Everest"),
     ("In the foot", "the foot"),
     ("at home", "home"),
+    ("about 5 km", "5 km"),
+    ("approximately 12", "12"),
 ]
 OTHER = [
     ("I ran", "Iran"),
@@ -39,6 +41,8 @@ OTHER = [
     ("C++", "C"),
     ("King George", "Queen George"),
     ("before noon", "noon"),
+    ("about 5 km", "about 6 km"),
+    ("over 5 km", "5 km"),
     ("not Paris", "Paris"),
     ("from Rome", "to Rome"),
     ("New York", "York"),

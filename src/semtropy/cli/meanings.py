@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import sys
 from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 BAR = 20
+_UNLIMITED = 10_000  # columns where there is no terminal
 
 
 def register(commands: Any) -> None:
@@ -60,13 +63,28 @@ def run(arguments: argparse.Namespace) -> int:
     from ..meaning import load_judge
 
     rows = list(_chosen(arguments))
-    width = shutil.get_terminal_size().columns
-    if arguments.pairs is not None:
-        print(*draw_pairs(rows, load_judge(arguments.judge), arguments.pairs, width), sep="\n")
-        return 0
-    for row in rows:
-        print(*draw(row, _meanings(row, arguments.judge), arguments.wordings, width), sep="\n", end="\n\n")
+    width = shutil.get_terminal_size((_UNLIMITED, 24)).columns
+    anew = arguments.pairs is not None or arguments.judge is not None
+    judged = rows if anew else [row for row in rows if not row.clustered]
+    judge = load_judge(arguments.judge) if judged else None
+    if arguments.pairs is not None and judge is not None:
+        print(*draw_pairs(rows, judge, arguments.pairs, width), sep="\n")
+    else:
+        for row in rows:
+            meanings = _meanings(row, judge if anew or not row.clustered else None)
+            print(*draw(row, meanings, arguments.wordings, width), sep="\n", end="\n\n")
+    _warn(judge, judged)
     return 0
+
+
+def _warn(judge: Judge | None, rows: Sequence[Row]) -> None:
+    """Say once for all questions what the judge has to say of its grouping."""
+    from ..meaning.scripts import judge_warnings
+
+    texts = [[sample.text for sample in row.samples] for row in rows]
+    if any(judge_warnings(judge, each) for each in texts):
+        for warning in judge_warnings(judge, [text for each in texts for text in each]):
+            print(f"note: {warning}", file=sys.stderr)
 
 
 def _chosen(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -82,10 +100,10 @@ def _chosen(arguments: argparse.Namespace) -> Iterator[Row]:
         raise InputError(f"{arguments.recording}: only {shown} of the {len(wanted)} ids asked for are in it")
 
 
-def _meanings(row: Row, judge: str | None) -> Sequence[int]:
+def _meanings(row: Row, judge: Judge | None) -> Sequence[int]:
     from ..meaning import cluster
 
-    if judge is None and row.clustered:
+    if judge is None:
         return row.partition.meanings
     samples = row.samples
     return cluster(row.question, [s.text for s in samples], judge, tokens=[s.tokens for s in samples])
@@ -104,7 +122,7 @@ def draw(row: Row, meanings: Sequence[int], most: int, width: int = 100) -> Iter
     yield _fit(f"{row.id}  {row.question}", width)
     wordings: dict[int, Counter[str]] = {}
     for sample, meaning in zip(row.samples, meanings, strict=True):
-        wordings.setdefault(meaning, Counter())[" ".join(sample.text.split())] += 1
+        wordings.setdefault(meaning, Counter())[_shown(sample.text)] += 1
     for texts in sorted(wordings.values(), key=lambda c: -c.total()):
         share = texts.total() / len(meanings)
         bar = "█" * max(round(BAR * share), 1)
@@ -125,9 +143,11 @@ def draw_pairs(rows: Sequence[Row], judge: Judge, most: int, width: int = 100) -
     >>> row = Row({"id": "7", "question": "Capital?", "samples": [{"text": t} for t in ("Paris", "Lutetia", "Rome")]})
     >>> judge = ScriptedJudge({("Paris", "Lutetia"): 0.4}, default=0.1)
     >>> print(*draw_pairs([row], judge, 2), sep="\\n")
-    probability  needed  result  by        id  answers
-           0.40    0.50  apart   judge     7   Paris | Lutetia
-           0.10    0.58  apart   judge     7   Paris | Rome
+    probability  needed  result  by          id  answers
+           0.40    0.50  apart   judge       7   Paris | Lutetia
+           0.10    0.58  apart   judge       7   Paris | Rome
+
+    Pairs whose numbers conflict come last: no judge is asked about them.
     """
     from ..meaning.grouping import GroupingTask, cluster_many
 
@@ -139,21 +159,35 @@ def draw_pairs(rows: Sequence[Row], judge: Judge, most: int, width: int = 100) -
         (comparison, grouped.label)
         for grouped in cluster_many(tasks, judge)
         for comparison in grouped.comparisons
-        if comparison.probability is not None
     ]
-    found.sort(key=lambda pair: (abs(pair[0].margin or 0.0), pair[0].joined))
+    found.sort(key=lambda pair: _closeness(pair[0]))
     names = max([len(row.id) for _, row in found[:most]] + [2])
-    yield f"probability  needed  result  by        {'id':<{names}}  answers"
+    yield f"probability  needed  result  by          {'id':<{names}}  answers"
     for comparison, row in found[:most]:
         result = "same" if comparison.joined else "apart"
-        answers = " | ".join(" ".join(text.split()) for text in (comparison.first, comparison.second))
+        answers = " | ".join(_shown(text) for text in (comparison.first, comparison.second))
         decided = _decided(judge, comparison, row.question)
-        figures = f"{comparison.probability:>11.2f}  {comparison.needed:>6.2f}  {result:<6}  {decided:<8}"
-        yield _fit(f"{figures}  {row.id:<{names}}  {answers}", width)
+        figures = f"{_figure(comparison.probability):>11}  {_figure(comparison.needed):>6}"
+        yield _fit(f"{figures}  {result:<6}  {decided:<10}  {row.id:<{names}}  {answers}", width)
+
+
+def _closeness(comparison: PairComparison) -> tuple[float, bool]:
+    margin = comparison.margin
+    return (math.inf if margin is None else abs(margin), comparison.joined)
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _shown(text: str) -> str:
+    return " ".join(text.split()) or "(empty)"
 
 
 def _decided(judge: Judge, comparison: PairComparison, question: str) -> str:
     """What decided a comparison; "judge" for judges that do not say."""
+    if comparison.probability is None:
+        return "arithmetic"
     explain = getattr(judge, "explain", None)
     return explain((question, comparison.first, comparison.second)) if explain else "judge"
 

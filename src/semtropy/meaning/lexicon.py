@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NOUN_ENDS", "PERSONS", "PLACES", "SMALL_WORDS", "TELLING_WORDS", "TITLES"]
+__all__ = ["ABOUT", "NOUN_ENDS", "PERSONS", "PLACES", "SMALL_WORDS", "TELLING_WORDS", "TITLES"]
 
 # Titles before a name. "Sir Isaac Newton" is "Isaac Newton"; "King George" is not "Queen George".
 TITLES = frozenset({
@@ -10,6 +10,9 @@ TITLES = frozenset({
     "princess", "emperor", "empress", "president", "professor", "prof", "captain", "colonel", "general",
     "pope", "count", "mount", "mt",
 })  # fmt: skip
+
+# Before a number: "about 5 km" and "5 km" are one answer, "about 5 km" and "about 6 km" are two.
+ABOUT = frozenset({"about", "approximately", "approx", "around", "roughly", "circa"})
 
 # Articles, prepositions and auxiliaries.
 SMALL_WORDS = frozenset({

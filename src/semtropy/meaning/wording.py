@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from .lexicon import NOUN_ENDS, PERSONS, PLACES, SMALL_WORDS, TELLING_WORDS, TITLES
+from .lexicon import ABOUT, NOUN_ENDS, PERSONS, PLACES, SMALL_WORDS, TELLING_WORDS, TITLES
 from .normal import normalise
 
 __all__ = ["same_wording", "squash", "wording_hint"]
@@ -23,7 +23,7 @@ _PREPOSITION = re.compile(r"(?:in|at|on) (?:the |an? )?")
 _ASKING = re.compile(
     r"\b(?:which|what)\b(?: is| was| are| were|'s)?,?\s*(?:one )?(?:of )?(?:the |an? |these |those )?([^?.,;:()\"]*)"
 )
-_WHO = re.compile(rf"\b(?:who|whose|whom)\b|\bwhich (?:\w+ ){{0,2}}(?:{'|'.join(PERSONS)})\b", re.IGNORECASE)
+_WHO = re.compile(rf"\b(?:who|whose|whom)\b|\bwhich (?:\w+ ){{0,4}}(?:{'|'.join(PERSONS)})\b", re.IGNORECASE)
 
 
 def squash(text: str) -> str:
@@ -36,7 +36,7 @@ def squash(text: str) -> str:
 
 
 def same_wording(a: str, b: str) -> bool:
-    """Whether two answers differ only in spacing, or in a title or preposition that one of them has.
+    """Whether two answers differ only in spacing, or in a title, preposition or "about" that one of them has.
 
     >>> same_wording("Spider-Man", "spiderman"), same_wording("Sir Isaac Newton", "Isaac Newton")
     (True, True)
@@ -49,7 +49,7 @@ def same_wording(a: str, b: str) -> bool:
     if first == second and len(first) >= (4 if " " not in a + b else 5):  # "I ran" is not "Iran"
         return min(_longest_word(a), _longest_word(b)) >= 3
     longer, shorter = sorted((_words(a), _words(b)), key=len, reverse=True)
-    if shorter and len(longer) == len(shorter) + 1 and longer[0] in TITLES and longer[1:] == shorter:
+    if shorter and len(longer) == len(shorter) + 1 and longer[0] in TITLES | ABOUT and longer[1:] == shorter:
         return True
     plain, bare = sorted((normalise(a), normalise(b)), key=len, reverse=True)
     found = _PREPOSITION.match(plain)

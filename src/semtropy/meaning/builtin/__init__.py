@@ -35,7 +35,7 @@ _UNRELATED: Row = (0.0, 1.0, 0.0)
 _OPPOSED: Row = (0.0, 0.0, 1.0)
 _THRESHOLD = 0.5
 Row = tuple[float, float, float]
-_REVISION = 5  # of what is settled without the network; part of the name, so that no cache mixes two
+_REVISION = 6  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512  # tokens of the network
 _LONGEST = (
     8000  # characters: longer answers are the same only where their words are, or one would take minutes
