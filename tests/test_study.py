@@ -18,10 +18,11 @@ from semtropy import Beliefs, Evidence, Partition
 from semtropy.cli import main
 from semtropy.cli.evaluate import parse_budgets
 from semtropy.errors import InputError, RecordingError
-from semtropy.estimators import NAMES
+from semtropy.estimators import NAMES, load_estimator
 from semtropy.recording import Header, Recording, Row, write_recording
 from semtropy.study.evaluate import METHODS, evaluate
 from semtropy.study.evaluate.questions import StudyQuestion, natural_key, sorted_by_id
+from semtropy.study.evaluate.repeats import without_repeats
 from semtropy.study.evaluate.resample import ResamplingPlan, draw_order, estimate_draws
 from semtropy.study.evaluate.split import Split
 
@@ -168,6 +169,32 @@ def test_equal_evidence_is_estimated_once() -> None:
         [StudyQuestion.of(Row(easy))], {"stand-in": estimator}, ResamplingPlan(budget=10, draws=50)
     )
     assert estimator.seen == [10]  # one a budget, not 500
+
+
+def test_what_bayes_does_not_look_at_does_not_change_its_beliefs() -> None:
+    """The study estimates evidence without repeats and order: the same to the digits that order questions."""
+    bayes = load_estimator("bayes")
+    rng = np.random.default_rng(6)
+    for full in (True, False):
+        for row in made(12, seed=3, full=full).rows:
+            judged = row.replace(
+                answer={"text": row["samples"][0]["text"], "logprob": -1.0, "sampling_logprob": -6.0}
+            )
+            for each in (row, judged):
+                draws = each.draws()
+                found = [
+                    draws.evidence(rng.integers(0, 20, size=int(n))) for n in rng.integers(1, 11, size=4)
+                ]
+                plain, fewer = (
+                    bayes.batch(part) for part in (found, [without_repeats(one) for one in found])
+                )
+                np.testing.assert_allclose(plain.mean, fewer.mean, atol=1e-9)
+                np.testing.assert_allclose(plain.variance, fewer.variance, atol=1e-9)
+                if each is judged:
+                    shares, again = (
+                        bayes.agreements(part) for part in (found, [without_repeats(one) for one in found])
+                    )
+                    np.testing.assert_allclose(shares, again, atol=1e-9)
 
 
 def test_contract_of_the_json() -> None:

@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import count
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ..errors import InputError
 from ..nouns import Belief, Beliefs, Evidence
-from .training import row_samples
 
 __all__ = [
     "DEFAULT_SIZE",
@@ -71,18 +70,17 @@ def check_size(size: object) -> None:
         raise InputError(f"size is {size!r}: the number of meanings, a whole number from 1, or None")
 
 
-def median_size(rows: Iterable[Any]) -> int:
-    """The median number of meanings among training questions, rounded up to 2, 5, 10, 20, 50, 100, ...
+def median_size(sizes: Iterable[int]) -> int:
+    """The median number of meanings of training questions, rounded up to 2, 5, 10, 20, 50, 100, ...
 
     Rounded, because folds with slightly different medians would shift the estimates of all their questions against
     those of other folds. At least 2: with K = 1 nothing is uncertain.
 
-    >>> sample = lambda meanings: {"samples": [{"text": str(i), "meaning": i} for i in range(meanings)]}
-    >>> median_size([sample(3), sample(7), sample(40)])
+    >>> median_size([3, 7, 40])
     10
     """
-    sizes = sorted(row_samples(row)[1].size for row in rows)
-    if not sizes:
+    ordered = sorted(sizes)
+    if not ordered:
         return DEFAULT_SIZE
     steps = (step * int(10**power) for power in count() for step in (1, 2, 5))
-    return max(2, next(step for step in steps if step >= sizes[len(sizes) // 2]))
+    return max(2, next(step for step in steps if step >= ordered[len(ordered) // 2]))

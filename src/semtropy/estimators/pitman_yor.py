@@ -51,9 +51,8 @@ class PitmanYor(CountsMixture):
     def posterior(self, counts: Counts) -> Posterior:
         box = np.array([[0.0, LARGEST], [0.0, 1.0]])
         for _ in range(3):
-            entropy, share, volume = _grid(tuple(map(tuple, box.tolist())))
-            alpha, discount = _parameters(entropy, share)
-            log_weights = np.log(volume) - 10 / (1 - share) + _evidence(counts, alpha, discount)
+            entropy, share, prior, alpha, discount = _grid(tuple(map(tuple, box.tolist())))
+            log_weights = prior + _evidence(counts, alpha, discount)
             near = log_weights > log_weights.max() - MARGIN
             inner = _bounds(entropy, share, near, box)
             if (inner[:, 1] - inner[:, 0] > 0.5 * (box[:, 1] - box[:, 0])).all():
@@ -66,14 +65,15 @@ class PitmanYor(CountsMixture):
 
 
 @lru_cache(maxsize=64)
-def _grid(box: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats, Floats]:
-    """Gauss-Legendre nodes of a box of (h, g), and their volumes."""
+def _grid(box: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Gauss-Legendre nodes of a box of (h, g), their log-weights under the prior, and the processes they stand for."""
     axes = []
     for (low, high), points in zip(box, POINTS, strict=True):
         nodes, weights = np.polynomial.legendre.leggauss(points)
         axes.append((low + (high - low) * (nodes + 1) / 2, weights * (high - low) / 2))
     (h, one), (g, other) = axes
-    return np.repeat(h, len(g)), np.tile(g, len(h)), np.outer(one, other).ravel()
+    entropy, share, volume = np.repeat(h, len(g)), np.tile(g, len(h)), np.outer(one, other).ravel()
+    return entropy, share, np.log(volume) - 10 / (1 - share), *_parameters(entropy, share)
 
 
 def _bounds(entropy: Floats, share: Floats, near: Floats, box: Floats) -> Floats:

@@ -45,7 +45,9 @@ class TrainingQuestion:
 
     @classmethod
     def of(cls, row: Any) -> TrainingQuestion:
-        """From a row of a recording, or a dict of its schema."""
+        """From a row of a recording, or a dict of its schema; a training question is returned as it is."""
+        if isinstance(row, cls):
+            return row
         draws = getattr(
             row, "draws", None
         )  # a recording's row knows whether its log-probabilities can be used

@@ -203,6 +203,10 @@ class Row(JsonObject):
         Where the header says that the end token is left out, the recorded value is the `prefix_logprob`. The recorded
         values stay in `row["samples"]`. Without a `logprob`, the token log-probabilities are summed.
         """
+        return self._samples
+
+    @cached_property
+    def _samples(self) -> tuple[Sample, ...]:
         usable, prefix = self.header.logprobs_usable, self.header.ends_left_out
         return tuple(_sample(held, usable, prefix) for held in self.fields["samples"])
 

@@ -1,36 +1,32 @@
-"""The first step of an evaluation: read a recording, split it, choose the methods, fit the priors."""
+"""The first step of an evaluation: read a recording, split it, and choose the methods it has the columns for."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ...estimators import PaperPrior, Prior, load_method, required_column
-from ...estimators.counts import median_size
-from ...estimators.histogram import plug_in
+from ...estimators import required_column
+from ...estimators.training import TrainingQuestion
 from ...recording import Recording, Row, read_recording
 from ...scorers import NAMES as SCORERS
 from ...scorers import load_scorer
+from .fold import NEED_PRIOR, EstimatorSpec, FoldFit, FoldTraining
 from .questions import ESTIMATORS, StudyQuestion, is_of_answer, sorted_by_id
 from .split import Split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ...nouns import Estimator
-
 __all__ = [
     "METHODS",
-    "EstimatorSpec",
     "Fold",
     "PrepareOptions",
     "PreparedRecording",
+    "ReadRecording",
     "RecordingSource",
-    "prepare",
+    "read_study",
     "stored_names",
 ]
 
@@ -39,18 +35,6 @@ RecordingSource = str | os.PathLike[str] | Recording
 # In the order of the tables: estimators of the entropy, scorers, and the naive baseline last.
 METHODS = (*ESTIMATORS, *SCORERS)
 """The estimators and scorers that `evaluate` compares."""
-
-
-@dataclass(frozen=True, slots=True)
-class EstimatorSpec:
-    """An estimator to be loaded in the process that uses it: its name and options, such as a fitted prior."""
-
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def load(self) -> Estimator:
-        """The estimator."""
-        return load_method(self.name, **self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +61,6 @@ class PreparedRecording:
     methods: tuple[str, ...]
     notes: tuple[str, ...]
 
-    @classmethod
-    def join(cls, pieces: Sequence[PreparedRecording]) -> PreparedRecording:
-        """One recording from its pieces, which hold one fold each."""
-        return replace(pieces[0], folds=tuple(fold for piece in pieces for fold in piece.folds))
-
     @property
     def test(self) -> list[StudyQuestion]:
         """All test questions, fold by fold."""
@@ -104,8 +83,47 @@ class PrepareOptions:
     pool: int | None = None
 
 
-def prepare(source: RecordingSource, options: PrepareOptions, *, piece: int = 0) -> PreparedRecording:
-    """Read and split one recording, and fit the priors for one piece of the split (one fold, or all)."""
+@dataclass(frozen=True, slots=True)
+class ReadRecording:
+    """One recording, read and reduced to what is needed of it, in the order of the split."""
+
+    model: str
+    dataset: str
+    questions: tuple[StudyQuestion, ...]
+    training: tuple[TrainingQuestion | None, ...]
+    methods: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def folds(self, options: PrepareOptions) -> list[FoldTraining]:
+        """What each fold is fitted on."""
+        found = []
+        for training, _ in options.split.indices(len(self.questions), f"{self.model} on {self.dataset}"):
+            rows = tuple(held for at in training if (held := self.training[at]) is not None)
+            asked = tuple(self.questions[at] for at in training)
+            found.append(FoldTraining.of(asked, rows, self.methods, options.alphas))
+        return found
+
+    def prepared(self, fits: Sequence[FoldFit], split: Split) -> PreparedRecording:
+        """The recording with what was fitted for each fold."""
+        scorers = tuple(
+            name for name in self.methods if name in SCORERS and not is_of_answer(load_scorer(name))
+        )
+        indices = split.indices(len(self.questions), self.model)
+        folds = tuple(
+            Fold(
+                tuple(each for at in test if (each := self.questions[at]).wrong is not None),
+                fit.specs,
+                fit.threshold,
+                scorers,
+            )
+            for (_, test), fit in zip(indices, fits, strict=True)
+        )
+        train = None if split.folds else split.train
+        return PreparedRecording(self.model, self.dataset, train, folds, self.methods, self.notes)
+
+
+def read_study(source: RecordingSource, options: PrepareOptions) -> ReadRecording:
+    """Read one recording, once for all folds."""
     split = options.split
     recording = source if isinstance(source, Recording) else read_recording(source)
     path = None if isinstance(source, Recording) else str(source)
@@ -118,19 +136,12 @@ def prepare(source: RecordingSource, options: PrepareOptions, *, piece: int = 0)
         rows = [row.first(options.pool) for row in rows]
     methods = options.methods or (*METHODS, *stored_names(rows))
     indices = split.indices(len(rows), where)
-    questions = [StudyQuestion.of(row, methods) for row in rows]
+    questions = tuple(StudyQuestion.of(row, methods) for row in rows)
     tested = [questions[at] for _, test in indices for at in test]
     kept, notes = _choose_methods(methods, tested, where, header.why_logprobs_unusable)
-    training, test = indices[piece]
-    fold = Fold(
-        tuple(questions[at] for at in test if questions[at].wrong is not None),
-        _fit([rows[at] for at in training], kept, options.alphas),
-        youden_threshold([questions[at] for at in training]),
-        tuple(name for name in kept if name in SCORERS and not is_of_answer(load_scorer(name))),
-    )
-    return PreparedRecording(
-        model, dataset, None if split.folds else split.train, (fold,), tuple(kept), tuple(notes)
-    )
+    fitted = {at for training, _ in indices for at in training} if NEED_PRIOR & set(kept) else set()
+    training = tuple(TrainingQuestion.of(row) if at in fitted else None for at, row in enumerate(rows))
+    return ReadRecording(model, dataset, questions, training, tuple(kept), tuple(notes))
 
 
 def _choose_methods(
@@ -183,49 +194,3 @@ def _needed(method: str) -> tuple[str | None, str]:
         remedy = getattr(sees, "remedy", None)
         return sees.column, f" ({remedy})" if remedy else ""
     return (required_column(method), "") if method in ESTIMATORS else (f"scores.{method}", "")
-
-
-def _fit(
-    training: Sequence[Row], methods: Sequence[str], alphas: Sequence[float]
-) -> dict[str, EstimatorSpec]:
-    """How to load each estimator; `bayes-paper` with another alpha is called bayes-paper@alpha."""
-    specs: dict[str, EstimatorSpec] = {}
-    fitted = [name for name in ("bayes", "agreement") if name in methods]
-    if fitted:
-        prior = Prior.fit(training)
-        specs |= {name: EstimatorSpec(name, {"prior": prior}) for name in fitted}
-    if "bayes-paper" in methods:
-        sizes = PaperPrior.fit(training)
-        specs["bayes-paper"] = EstimatorSpec("bayes-paper", {"prior": sizes})
-        for alpha in alphas:
-            specs[f"bayes-paper@{alpha:g}"] = EstimatorSpec("bayes-paper", {"prior": sizes, "alpha": alpha})
-    sized = [name for name in ("james-stein", "nsb") if name in methods]
-    if sized:
-        size = median_size(training)
-        specs |= {name: EstimatorSpec(name, {"size": size}) for name in sized}
-    if "rescaled" in methods:
-        # One draw in thousands may hold nothing but samples cut off by a length limit.
-        specs["rescaled"] = EstimatorSpec("rescaled", {"clip_missing": True})
-    for name in methods:
-        if name in ESTIMATORS:
-            specs.setdefault(name, EstimatorSpec(name))
-    # The baseline of every saving, whether or not it was asked for.
-    specs.setdefault("histogram", EstimatorSpec("histogram"))
-    return specs
-
-
-def youden_threshold(training: Sequence[StudyQuestion]) -> float:
-    """The entropy with the largest Youden index (true minus false positive rate) on training questions, in nats.
-
-    Entropies are plug-in estimates of all samples. Where grades are missing or all alike, the median. At least 1e-3.
-    """
-    entropies = np.array([plug_in(np.bincount(question.draws.meanings).tolist()) for question in training])
-    graded = np.array([question.wrong is not None for question in training])
-    wrong = np.array([bool(question.wrong) for question in training])[graded]
-    if wrong.all() or not wrong.any():
-        return max(float(np.median(entropies)), 1e-3)
-    values = np.unique(entropies[graded])
-    cuts = np.append((values[1:] + values[:-1]) / 2, values[-1])
-    above = entropies[graded] > cuts[:, None]
-    gain = above[:, wrong].mean(axis=1) - above[:, ~wrong].mean(axis=1)
-    return max(float(cuts[gain.argmax()]), 1e-3)

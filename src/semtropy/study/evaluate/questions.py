@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...errors import RecordingError
@@ -53,7 +54,7 @@ class StudyQuestion:
     def of(cls, row: Row, methods: Iterable[str] = SCORERS) -> StudyQuestion:
         """From a row of a recording, with what the scorers among `methods` read."""
         answer = row.answer
-        scorers = [load_scorer(name) for name in methods if name in SCORERS]
+        scorers = _scorers(tuple(methods))
         read: list[Any] = [each.sees for each in scorers if issubclass(each.sees, SampleInput)]
         return cls(
             id=row.id,
@@ -90,6 +91,11 @@ class StudyQuestion:
             return method not in self.stored_scores
         column = required_column(method)
         return column is not None and column not in self.columns
+
+
+@lru_cache(maxsize=16)
+def _scorers(methods: tuple[str, ...]) -> tuple[Scorer[Any], ...]:
+    return tuple(load_scorer(name) for name in methods if name in SCORERS)
 
 
 def is_of_answer(scorer: Scorer[Any]) -> bool:

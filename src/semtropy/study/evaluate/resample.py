@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .repeats import SEE_SEQUENCES, without_repeats
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -132,7 +134,12 @@ def estimate_draws(
     scores = {}
     for name, estimator in estimators.items():
         skipped = 0 if estimator.uses_answer or steps[0] > 0 else 1  # no score before the first sample
-        scores[name] = _scores(estimator, distinct, which[skipped:], steps[skipped])
+        if name in SEE_SEQUENCES:
+            fewer: dict[Evidence, int] = {}
+            at = np.array([fewer.setdefault(without_repeats(each), len(fewer)) for each in distinct])
+            scores[name] = _scores(estimator, list(fewer), at[which[skipped:]], steps[skipped])
+        else:
+            scores[name] = _scores(estimator, distinct, which[skipped:], steps[skipped])
     return scores
 
 

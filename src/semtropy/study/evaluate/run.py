@@ -1,7 +1,7 @@
 """The evaluation itself: every estimator on the same draws of stored samples.
 
-Three steps, each a map over independent pieces: prepare each fold of each recording, score each block of test
-questions, measure each recording. Blocks are cut the same way for any number of processes, so results do not depend
+Four steps, each a map over independent pieces: read each recording, fit each fold, score each block of test questions,
+measure each recording. Blocks are cut the same way for any number of processes, so results do not depend
 on it.
 """
 
@@ -20,9 +20,10 @@ from ...recording import Recording, open_recording
 from ...scorers import NAMES as SCORERS
 from ...scorers import load_scorer
 from ...scorers.unseen import SampleEvidence
+from .fold import fit_fold
 from .measure import MeasureOptions, measure
 from .parallel import parallel_map
-from .prepare import METHODS, Fold, PreparedRecording, PrepareOptions, prepare
+from .prepare import METHODS, Fold, PreparedRecording, PrepareOptions, ReadRecording, read_study
 from .provenance import provenance_of
 from .questions import is_of_answer
 from .resample import EvidenceScore, ResamplingPlan, Scores, estimate_draws, score_draws
@@ -118,11 +119,11 @@ def _estimate(
     plan: ResamplingPlan,
     run: ParallelMap,
 ) -> list[tuple[PreparedRecording, dict[str, Scores]]]:
+    read = list(run("reading", partial(read_study, options=options), recordings))
+    _refuse_duplicates(read)
+    fitted = run("fitting", fit_fold, [fold for each in read for fold in each.folds(options)])
     split = options.split
-    pieces = [(source, piece) for source in recordings for piece in range(split.pieces)]
-    fitted = run("fitting", partial(_prepare_piece, options=options), pieces)
-    prepared = [PreparedRecording.join(list(islice(fitted, split.pieces))) for _ in recordings]
-    _refuse_duplicates(prepared)
+    prepared = [each.prepared(list(islice(fitted, split.pieces)), split) for each in read]
     blocks = [block for each in prepared for fold in each.folds for block in _blocks(fold)]
     done = run("estimating", partial(_estimate_block, plan=plan), blocks)
     scored = []
@@ -130,10 +131,6 @@ def _estimate(
         parts = list(islice(done, sum(len(_blocks(fold)) for fold in each.folds)))
         scored.append((each, _join_scores(each, parts)))
     return scored
-
-
-def _prepare_piece(piece: tuple[RecordingSource, int], options: PrepareOptions) -> PreparedRecording:
-    return prepare(piece[0], options, piece=piece[1])
 
 
 def _blocks(fold: Fold) -> list[Fold]:
@@ -220,10 +217,10 @@ def _check_budgets(budgets: Sequence[int]) -> tuple[int, ...]:
     return wanted
 
 
-def _refuse_duplicates(prepared: Sequence[PreparedRecording]) -> None:
+def _refuse_duplicates(read: Sequence[ReadRecording]) -> None:
     """Results are keyed by model and dataset, so two recordings of one pair could not be distinguished."""
     seen = set()
-    for each in prepared:
+    for each in read:
         pair = (each.model, each.dataset)
         if pair in seen:
             raise InputError(
