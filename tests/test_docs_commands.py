@@ -77,6 +77,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "questions.csv").write_text("id,question,answer\n1,Who wrote Hamlet?,Shakespeare\n")
     (tmp_path / "answers.csv").write_text("id,prompt,response\n1,Capital?,Paris\n1,Capital?,Lyon\n")
     (tmp_path / "script.json").write_text('{"*": {"Paris": 0.9, "Lyon": 0.1}}')
+    country = {"capital": {"type": "string"}, "continent": {"enum": ["Africa", "Europe"]}}
+    schema = {"type": "object", "properties": country, "required": list(country)}
+    (tmp_path / "country.json").write_text(json.dumps(schema))
     turns = [{"role": "user", "content": "What is the capital of France?"}]
     (tmp_path / "chat.json").write_text(json.dumps(turns))
     return tmp_path

@@ -190,6 +190,8 @@ class AnswerProxy:
         question = self.request.question
         if read is None or question is None:
             self.log_fields["skipped"] = True
+            if self.mode == "block" and self.settings.on_error == "block":
+                return self._judged({"skipped": NO_TEXT}, withhold=True)
             return CheckOutcome({"skipped": NO_TEXT})
         answer = self.gateway.backend.weighed(self.request, read.sample)
         try:

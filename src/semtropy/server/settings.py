@@ -27,6 +27,8 @@ MODES = ("annotate", "block", "off")
 PLACES = ("body", "headers")
 ON_ERROR = ("pass", "block")
 WITHHOLD = ("flagged", "undecided")
+CHANGEABLE = ("mode", "threshold", "rule", "budget", "estimator", "judge", "fields")
+"""What a request may set; `fields` stands for `choices` and `required`."""
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -91,7 +93,9 @@ class Settings:
         "what mode block returns instead of a flagged answer",
     )
     on_error: str = _set(
-        "pass", "what to do if a check fails in mode block: pass or block the answer", among=ON_ERROR
+        "pass",
+        "what to do in mode block with an answer whose check fails or that has no text to check: pass or block it",
+        among=ON_ERROR,
     )
     variance: float | None = _set(
         None,
@@ -102,6 +106,19 @@ class Settings:
         None, "stop sampling when the verdict is certain with this probability (default: 0.95)"
     )
     threshold: float = _set(THRESHOLD, "flag above this entropy in nats", least=0)
+    locked: tuple[str, ...] = _set(
+        (),
+        f"options that no request may set, separated by commas: {', '.join(CHANGEABLE)} "
+        "(fields: choices and required)",
+    )
+    loosen: str | None = _set(
+        None,
+        "options that a request may make less strict than the settings, separated by commas; all or none "
+        "(default: all, but none in mode block)",
+    )
+    max_threshold: float | None = _set(None, "largest threshold that a request may set", least=0)
+    min_confidence: float | None = _set(None, "least confidence that a request may set", least=0)
+    min_samples: int = _set(0, "least number of samples that a request may set as its budget", least=0)
     max_samples: int = _set(10, "upper limit on the samples of a check, whatever a request sets", least=1)
     max_seconds: float = _set(
         30.0, "upper limit on the seconds of a check, whatever a request sets", least=0.1
@@ -152,6 +169,21 @@ class Settings:
             raise InputError("variance and confidence are two stopping rules: set only one of them")
         if self.threshold <= 0:
             raise InputError(f"threshold is {self.threshold}: an entropy in nats, above 0")
+        for name, listed in (("locked", self.locked), ("loosen", split_list(self.loosen or ""))):
+            words = CHANGEABLE if name == "locked" else (*CHANGEABLE, "all", "none")
+            unknown = [each for each in listed if each not in words]
+            if unknown:
+                raise InputError(f"{name} names {unknown[0]!r}: choose from {', '.join(words)}")
+
+    @property
+    def may_loosen(self) -> frozenset[str]:
+        """The options that a request may make less strict.
+
+        >>> sorted(Settings(loosen="threshold,rule").may_loosen), Settings(mode="block").may_loosen
+        (['rule', 'threshold'], frozenset())
+        """
+        named = self.loosen or ("none" if self.mode == "block" else "all")
+        return frozenset(CHANGEABLE if "all" in split_list(named) else split_list(named)) - {"none"}
 
     @classmethod
     def gather(

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from ...structured import load_structure
 from ..errors import Problem, as_problem, error_body
 from ..middleware import caller_of, while_connected
+from ..permissions import forbid_locked
 from ..policy import terms_to_json
 from ..schemas import CheckRequest  # noqa: TC001 (FastAPI reads the annotation)
 from ..service import gateway_of
@@ -33,6 +34,7 @@ async def check(body: CheckRequest, request: Request) -> Response:
     """Check a question: the verdict, or with `stream` a server-sent event per step and then the verdict."""
     gateway = gateway_of(request)
     refuse_long_prompt(body.prompt, gateway)
+    forbid_locked(body, gateway.settings)
     caller = caller_of(request.scope, gateway.settings)
     model = gateway.backend.model(body.model, caller)
     named: dict[str, Any] = {"schema": body.answer_schema, "choices": body.choices, "required": body.required}

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from ..backends.upstream import UpstreamBackend
 from ..middleware import caller_of, while_connected
+from ..permissions import forbid_looser
 from ..proxy import AnswerProxy
 from ..schemas import CheckOptions, read_completion_request
 from ..service import gateway_of
@@ -79,6 +80,7 @@ async def _complete(request: Request, kind: CompletionKind) -> Response:
         header=request.headers.get("x-semtropy"),
         max_prompt=gateway.settings.max_prompt,
     )
+    forbid_looser(asked.options, gateway.settings)
     mode = asked.options.mode or gateway.settings.mode
     if mode != "off":  # options that cannot be met are refused before anything is sent
         gateway.policy.judge(asked.options.judge, gateway.backend.sampler(asked))
