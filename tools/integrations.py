@@ -50,6 +50,7 @@ ADAPTERS = (
         quick=True,
     ),
     Adapter("langchain", ("langchain", "local")),
+    Adapter("litellm", ("litellm", "local"), ("openai",)),
 )
 
 
