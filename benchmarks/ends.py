@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.verdict import FOLDS, NAMES, SHARED, miller_madow
+from benchmarks.verdict import FOLDS, NAMES, SHARED, chao_shen
 from semtropy.estimators import Prior
 from semtropy.estimators.bayes import Bayes
 from semtropy.nouns import Evidence
@@ -68,7 +68,7 @@ def measure(name: str) -> bool:
     ]
     stripped = [without_ends(r, q.draws, ends, rng) for r, q in zip(rows, questions, strict=True)]
     wrong = np.array([bool(question.wrong) for question in questions])
-    truth = np.array([miller_madow(question.draws.meanings)[0] for question in questions])
+    truth = np.array([chao_shen(question.draws.meanings) for question in questions])
     plan = ResamplingPlan(budget=max(BUDGETS), draws=DRAWS)
     forms = "counts alone", "with the end", "without the end"
     means = {form: np.empty((len(BUDGETS), DRAWS, len(rows))) for form in forms}

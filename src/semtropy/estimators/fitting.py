@@ -19,6 +19,8 @@ import numpy as np
 from ..entropy.components import DirichletComponent, PitmanYorComponent, SequencePrior
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ..entropy.components import Component
@@ -36,11 +38,15 @@ SEQUENCE_PRIORS = (
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200)
 # A discount of 0.02 is a light tail, nearly a Dirichlet process; 0.5 is a heavy one, as open questions have. With 0.25
 # in its place intervals on open questions are too narrow; 0.75 fits samples best, and overestimates entropy by a nat.
+LIGHT, HEAVY = 0.02, 0.5
 CONCENTRATIONS = {
-    0.02: (0.03, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0),
-    0.5: (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    LIGHT: (0.03, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0),
+    HEAVY: (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0),
 }
-PSEUDO_QUESTIONS = 15.0
+# Only questions without any common answer need a larger concentration than this. Such columns are kept where they
+# explain more of the training questions than the least share; otherwise one odd question would raise every mean.
+LARGE, LEAST_SHARE = 32.0, 0.02
+PSEUDO_QUESTIONS = 20.0
 ROUNDS = 400
 NEGLIGIBLE = 0.02  # the share of the training questions that all dropped columns together may explain
 
@@ -63,8 +69,7 @@ def fit_marginal(log_evidence: Floats, shares: Floats) -> tuple[Floats, Floats]:
     Parameters: the log-evidence of every row under every column, and the share of a question that each row is.
     """
     likelihood = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
-    columns = likelihood.shape[1]
-    pseudo = np.full(columns, PSEUDO_QUESTIONS / columns)
+    pseudo = np.full(likelihood.shape[1], PSEUDO_QUESTIONS / likelihood.shape[1])
     weights: Floats = pseudo / pseudo.sum()
     explained = pseudo
     for _ in range(ROUNDS):
@@ -85,22 +90,24 @@ def fit_conditional(log_joint: Floats, log_answer: Floats, shares: Floats) -> tu
     """
     joint = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
     answer = np.exp(log_answer - log_answer.max(axis=1, keepdims=True))
-    columns = joint.shape[1]
-    pseudo = np.full(columns, PSEUDO_QUESTIONS / columns)
-    weights: Floats = np.full(columns, 1.0 / columns)
+    pseudo = np.full(joint.shape[1], PSEUDO_QUESTIONS / joint.shape[1])
+    weights: Floats = pseudo / pseudo.sum()
     explained = pseudo
     for _ in range(ROUNDS):
         explained = weights * ((shares / (joint @ weights)) @ joint)
-        slope = (shares / (answer @ weights)) @ answer + PSEUDO_QUESTIONS / weights.sum()
+        slope = (shares / (answer @ weights)) @ answer + pseudo.sum() / weights.sum()
         weights = (explained + pseudo) / slope
         weights /= weights.sum()
     return weights, explained
 
 
-def matters(explained: Floats, negligible: float) -> NDArray[np.bool_]:
+def matters(grid: Sequence[Component], explained: Floats, negligible: float) -> NDArray[np.bool_]:
     """The columns worth keeping: all but those that together explain a `negligible` share of the training questions."""
     order = np.argsort(explained)
     dropped = np.cumsum(explained[order]) <= negligible * explained.sum()
     keep = np.ones(explained.size, dtype=bool)
     keep[order[dropped]] = False
+    large = np.array([c.alpha == -HEAVY and point > LARGE for c in grid for point in c.points])
+    if explained[large].sum() < LEAST_SHARE * explained.sum():
+        keep &= ~large
     return keep

@@ -95,13 +95,15 @@ class Prior:
         evidences = [evidence for question in training for evidence in question.alone]
         shares = np.array([1 / len(question.alone) for question in training for _ in question.alone])
         samples = ComponentMixture.of_columns(
-            grid, *_kept(fit_marginal(_log_evidence(evidences, grid), shares), negligible)
+            grid, *_kept(grid, fit_marginal(_log_evidence(evidences, grid), shares), negligible)
         )
         answered = [question for question in training if question.answered]
         if not answered:
             return cls(samples, (samples,), len(training), None, ends)
         centre = _mean_token_entropy(answered)
-        fitted = ComponentMixture.of_columns(grid, *_kept(_fit_answered(answered, grid, centre), negligible))
+        fitted = ComponentMixture.of_columns(
+            grid, *_kept(grid, _fit_answered(answered, grid, centre), negligible)
+        )
         return cls(samples, (fitted,), len(training), centre, ends)
 
     @classmethod
@@ -216,9 +218,11 @@ def _tilt(components: Sequence[Component], answer: JudgedAnswer | None, centre: 
     return TILT * (answer.token_entropy - centre) * means
 
 
-def _kept(fitted: tuple[Floats, Floats], negligible: float) -> tuple[Floats, NDArray[np.bool_]]:
+def _kept(
+    grid: Sequence[Component], fitted: tuple[Floats, Floats], negligible: float
+) -> tuple[Floats, NDArray[np.bool_]]:
     weights, explained = fitted
-    return weights, matters(explained, negligible)
+    return weights, matters(grid, explained, negligible)
 
 
 def _log_evidence(evidences: Sequence[Evidence], grid: Sequence[Component]) -> Floats:

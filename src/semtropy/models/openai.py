@@ -137,7 +137,12 @@ class _OpenAIModel(ABC):
         # At other temperatures endpoints differ in which distribution's log-probabilities they report.
         before = known and self.probe.before_temperature
         return [
-            replace(sample, logprob=None, sampling_logprob=sample.logprob if before else None)
+            replace(
+                sample,
+                logprob=None,
+                sampling_logprob=sample.logprob if before else None,
+                prefix_logprob=sample.prefix_logprob if before else None,
+            )
             for sample in samples
         ]
 

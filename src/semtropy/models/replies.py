@@ -33,7 +33,7 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
     """The sample in a choice of a chat completion.
 
     `logprobs_of_sampling` says whether the log-probabilities belong to the distribution sampled from; where they
-    do not, or where the end token is missing from them, `Sample.logprob` is None.
+    do not, `Sample.logprob` is None. Where the end token is missing from them, they make `Sample.prefix_logprob`.
     """
     try:
         text = content_text(choice["message"].get("content"))
@@ -44,8 +44,7 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
     answer = without_thinking(text)
     if answer != text:
         return _thought(answer, entries, complete=finish in _WHOLE)
-    usable = logprobs_of_sampling and _end_has_logprob(text, entries)
-    return _sample(text, entries, finish, usable=usable)
+    return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
 
 
 def without_thinking(text: str) -> str:
@@ -77,8 +76,7 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
         first, ended, _ = answer.strip().partition("\n")
         return _thought(first, entries, complete=bool(ended) or finish in _WHOLE)
     if "\n" not in text:
-        usable = logprobs_of_sampling and _end_has_logprob(text, entries)
-        return _sample(text, entries, finish, usable=usable)
+        return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
     first = text.split("\n", 1)[0]
     if entries is not None:
         # Tokens up to and with the first line break, if they spell the text that came back.
@@ -86,7 +84,7 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
         last = next((k for k, (piece, _) in enumerate(entries) if b"\n" in piece), None)
         faithful = spelled.decode("utf-8", "replace").startswith(first)
         entries = entries[: last + 1] if last is not None and faithful else None
-    return _sample(first, entries, "stop", usable=logprobs_of_sampling and entries is not None)
+    return _sample(first, entries, "stop", of_sampling=logprobs_of_sampling, ended=True)
 
 
 def with_usage(samples: list[Sample], usage: Any) -> list[Sample]:
@@ -195,14 +193,28 @@ def _thought(answer: str, entries: list[Entry] | None, *, complete: bool) -> Sam
     return Sample(answer.strip(), complete=complete, token_count=len(entries) if entries else None)
 
 
-def _sample(text: str, entries: list[Entry] | None, finish: Any, *, usable: bool) -> Sample:
+def _sample(
+    text: str, entries: list[Entry] | None, finish: Any, *, of_sampling: bool, ended: bool = False
+) -> Sample:
+    """The sample, with its log-probability or, where the end token is missing from that, that of its prefix.
+
+    `ended` says that the last token is known to be the end.
+    """
     values = tuple(min(0.0, value) for _, value in entries) if entries else None
-    whole = finish in _WHOLE
+    whole, ended = finish in _WHOLE, ended or _end_has_logprob(text, entries)
+    total = math.fsum(values) if values and whole and of_sampling else None
     pieces = tuple(piece.decode("utf-8", "backslashreplace") for piece, _ in entries) if entries else None
     return Sample(
         text.strip(),
-        logprob=math.fsum(values) if values and whole and usable else None,
+        logprob=total if ended else None,
         tokens=pieces,
         token_logprobs=values,
         complete=whole,
+        prefix_logprob=total if not ended and _spell(entries, text) else None,
     )
+
+
+def _spell(entries: list[Entry] | None, text: str) -> bool:
+    """Whether the tokens are the text, no more and no less."""
+    spelled = b"".join(piece for piece, _ in entries or ()).strip()
+    return bool(spelled) and spelled == text.encode().strip()

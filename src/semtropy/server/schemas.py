@@ -115,6 +115,9 @@ class RecordedSample(_Schema):
     text: str
     meaning: int = Field(ge=0)
     logprob: float | None = Field(None, le=0)
+    prefix_logprob: float | None = Field(
+        None, le=0, description="without the end token, where that is left out"
+    )
     tokens: int | None = Field(None, ge=0, le=100_000, description="how many tokens it has")
     complete: bool = True
 
@@ -125,6 +128,9 @@ class RecordedAnswer(_Schema):
     text: str
     meaning: int | None = Field(None, ge=0, description="its meaning among those of the samples")
     logprob: float | None = Field(None, le=0, description="at the temperature of the samples")
+    prefix_logprob: float | None = Field(
+        None, le=0, description="without the end token, where that is left out"
+    )
     token_entropy: float | None = Field(None, ge=0, le=MOST_TOKEN_ENTROPY, description="in nats")
     complete: bool = True
 

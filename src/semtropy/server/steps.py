@@ -68,6 +68,7 @@ def sample_to_json(sample: Sample, meaning: int) -> dict[str, Any]:
         "text": sample.text,
         "meaning": meaning,
         "logprob": sample.logprob if finite else None,
+        "prefix_logprob": sample.prefix_logprob,
         "tokens": None if counted is None else len(counted),
         "complete": sample.complete,
     }
@@ -80,6 +81,7 @@ def answer_to_json(step: Step) -> dict[str, Any]:
         "text": step.answer.text,
         "meaning": step.answer_meaning,
         "logprob": None if judged is None or judged.logprob is None else min(judged.logprob, 0.0),
+        "prefix_logprob": None if judged is None else judged.prefix_logprob,
         "token_entropy": None if judged is None else judged.token_entropy,
         "complete": step.answer.complete,
     }
@@ -134,11 +136,15 @@ def replay(
     except InputError as error:
         raise InputError(f"samples: {error}") from None
     # Tokens were not recorded: equal text and log-probability stand for the same sequence.
-    waiting = [Sample(each.text, each.logprob, None, None, each.complete) for each in recorded]
+    waiting = [
+        Sample(each.text, each.logprob, complete=each.complete, prefix_logprob=each.prefix_logprob)
+        for each in recorded
+    ]
     judged = Sample(
         answer.text,
         complete=answer.complete,
         sampling_logprob=answer.logprob,
+        prefix_logprob=answer.prefix_logprob,
         token_entropies=None if answer.token_entropy is None else (answer.token_entropy,),
     )
     own = len(set(meanings)) if answer.meaning is None else answer.meaning

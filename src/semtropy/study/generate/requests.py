@@ -158,8 +158,9 @@ def rehearsal_steps(question: Question, plan: GenerationPlan) -> QuestionSteps:
 def _as_evidence(answer: Sample) -> dict[str, Any]:
     """The answer's log-probability and token entropies under the distribution of the samples, where known."""
     fields: dict[str, Any] = {}
-    if answer.sampling_logprob is not None:
-        fields["sampling_logprob"] = round(answer.sampling_logprob, 6)
+    known = answer.prefix_logprob if answer.sampling_logprob is None else answer.sampling_logprob
+    if known is not None:  # the header's eos_included says which of the two it is
+        fields["sampling_logprob"] = round(known, 6)
     if answer.token_entropies is not None:
         fields["token_entropies"] = [round(value, 5) for value in answer.token_entropies]
     return fields
