@@ -73,6 +73,10 @@ def test_a_log_probability_is_that_of_the_answer_or_unknown(case):
             assert sample.logprob == pytest.approx(math.log(SPREAD[sample.text]), abs=1e-6)
         else:
             assert sample.logprob is None
+        left_out = endpoint.provider.logprobs == "no end" and not endpoint.provider.thinking
+        assert (sample.prefix_logprob is not None) == left_out
+        if left_out:  # without its end an answer is at least as probable
+            assert sample.prefix_logprob >= math.log(SPREAD[sample.text]) - 1e-6
 
 
 def test_tokens_are_counted_with_those_spent_on_thinking(case):

@@ -52,6 +52,8 @@ def test_a_steady_verdict_takes_at_most_two_round_trips(name):
     assert first.spent.rounds <= 2
     if BY_NAME[name].logprobs == "end":
         assert (first.samples, later.samples) == (1, 1)
+    elif BY_NAME[name].logprobs == "no end":  # the answer comes alone first: without its end it may decide
+        assert later.spent.rounds <= 2
     else:
         assert later.spent.rounds == 1
         assert later.samples == first.samples

@@ -172,7 +172,12 @@ def _notes(step: Step) -> tuple[str, ...]:
 
 def _sample_warnings(step: Step) -> Iterator[str]:
     n = len(step.samples)
-    no_logprob = sum(sample.logprob is None for sample in step.samples if sample.complete)
+    used = any(step.evidence.prefix_draws) and any("end token" in note for note in step.belief.notes)
+    no_logprob = sum(
+        sample.logprob is None and (sample.prefix_logprob is None or not used)
+        for sample in step.samples
+        if sample.complete
+    )
     cut = sum(not sample.complete for sample in step.samples)
     empty = sum(not sample.text.strip() for sample in step.samples)
     if no_logprob and not any(any(field.step.evidence.floors) for field in step.fields):

@@ -26,7 +26,7 @@ class Pace:
     together      samples of one round are drawn at the same time, so that a larger round takes no longer
     weighs_answer  the answer comes with its probability under the sampling distribution, which may decide alone; None
                    where that is not known yet
-    weighs_samples  samples come with log-probabilities of the whole answer; None where that is not known yet
+    weighs_samples  samples come with log-probabilities, the end token included or not; None where that is not known yet
     """
 
     together: bool = True

@@ -147,8 +147,12 @@ class _OpenAIModel(ABC):
         ]
 
     def _learn_logprobs(self, samples: list[Sample]) -> None:
-        """Note whether samples come with the log-probability of the whole answer."""
-        whole = [sample.logprob is not None for sample in samples if sample.complete]
+        """Note whether samples come with a log-probability of all their tokens, the end included or not."""
+        whole = [
+            sample.logprob is not None or sample.prefix_logprob is not None
+            for sample in samples
+            if sample.complete
+        ]
         self._weighs_samples = self._weighs_samples or any(whole)
         if whole and not self._weighs_samples:
             self.refused |= {"whole"}
