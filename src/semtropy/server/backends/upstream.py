@@ -169,14 +169,16 @@ class UpstreamBackend:
         log-probabilities before the temperature. Servers differ in the temperature they use by default.
         """
         temperature = request.temperature
-        bare = replace(answer, logprob=None, sampling_logprob=None, temperature=None)
+        bare = replace(answer, logprob=None, sampling_logprob=None, temperature=None, prefix_logprob=None)
         if temperature is None or answer.token_logprobs is None:
             return replace(bare, tokens=None, token_logprobs=None)
         probe = self._probe(request.model, request.path)
         if temperature != 1.0:
             probe.observe(request.answer_fields, temperature, [answer])
         known = temperature == 1.0 or probe.before_temperature
-        return replace(bare, sampling_logprob=answer.logprob) if known else replace(bare, token_logprobs=None)
+        if not known:
+            return replace(bare, token_logprobs=None)
+        return replace(bare, sampling_logprob=answer.logprob, prefix_logprob=answer.prefix_logprob)
 
 
 class RefusedParameters:
