@@ -12,6 +12,7 @@ import time
 from contextlib import closing
 
 from semtropy.check import Checker
+from semtropy.models import ScriptedModel
 from semtropy.testing import emulate
 
 SECONDS = 1.5
@@ -36,6 +37,8 @@ def measure(provider: str, answers: dict[str, float], checks: int = 3) -> list[t
 
 def main() -> int:
     """Print a line for each check of a steady answer and of an unsteady one; 1 if one of the steady takes too long."""
+    warmed = Checker.load(model=ScriptedModel(default=UNSURE), judge="exact")
+    warmed.check("Which?", rng=0)  # loads the prior and the kernel
     late = False
     print(f"{'provider':18} {'question':8} {'check':>5} {'samples':>7} {'trips':>5} {'seconds':>7}")
     for provider in PROVIDERS:

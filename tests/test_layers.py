@@ -37,6 +37,7 @@ LAYERS = (
     "tracing",
     "fields",
     "step",
+    "terms",
     "inquiry",
     "conclusion",
     "recording",

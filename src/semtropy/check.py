@@ -174,8 +174,16 @@ class Checker:
             given = replace(given, sampling_logprob=given.logprob)
         question, about = last_question(prompt), judge_question(prompt)
         grouping = Grouper(about) if self.structure is None else self.structure.grouping(about)
-        pace = getattr(self.model, "pace", IN_PROCESS)
-        return Exchange(inquire(question, self.terms, grouping, answer=given, earlier=earlier, pace=pace))
+        return Exchange(
+            inquire(
+                question,
+                self.terms,
+                grouping,
+                answer=given,
+                earlier=earlier,
+                pace=lambda: getattr(self.model, "pace", IN_PROCESS),
+            )
+        )
 
     def _deadline(self, earlier: Step | None = None) -> float | None:
         seconds = self.terms.budget.seconds
@@ -197,8 +205,10 @@ class Checker:
             async with asyncio.timeout(left) as limit:
                 if not isinstance(self.model, _Awaitable):
                     return await asyncio.to_thread(self._draw, prompt, draw, rng, None)
-                parts = [(prompt, *part) for part in _parts(draw, rng)]
-                return _drawn(await asyncio.gather(*(_asked(self.model, *part) for part in parts)))
+                asked = [_asked(self.model, prompt, *part) for part in _parts(draw, rng)]
+                if draw.weigh is not None:
+                    asked.append(_weighed(self.model, prompt, draw.weigh))
+                return _drawn(await asyncio.gather(*asked))
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -218,6 +228,13 @@ async def _asked(
     model: _Awaitable, prompt: Prompt, n: int, temperature: float, rng: Generator
 ) -> list[Sample]:
     return await model.asample(prompt, n, temperature=temperature, rng=rng) if n else []
+
+
+async def _weighed(model: object, prompt: Prompt, answer: Sample) -> list[Sample]:
+    """The answer with its log-probability, or nothing where the model cannot tell it."""
+    weigh = getattr(model, "aweigh", None)
+    weighed = None if weigh is None else await weigh(prompt, answer)
+    return [] if weighed is None else [weighed]
 
 
 def _parts(draw: Draw, rng: Generator) -> list[tuple[int, float, Generator]]:

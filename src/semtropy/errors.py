@@ -2,6 +2,7 @@
 
 SemtropyError
 ├── InputError (also a ValueError)      an argument or a file is invalid
+│   ├── ImpossibleLogprobs              log-probabilities that no distribution has: they sum to more than 1
 │   └── RecordingError                  a recording is wrong: names file, line and field
 ├── StoreError                          a recording folder cannot be written: locked, full, or another run's
 ├── ConvergenceError                    an integral did not reach its tolerance
@@ -25,6 +26,7 @@ __all__ = [
     "BadKey",
     "BadReply",
     "ConvergenceError",
+    "ImpossibleLogprobs",
     "InputError",
     "MissingExtra",
     "ModelError",
@@ -54,6 +56,10 @@ class SemtropyError(Exception):
 
 class InputError(SemtropyError, ValueError):
     """An argument or a file is invalid; the message names the field and the remedy."""
+
+
+class ImpossibleLogprobs(InputError):
+    """Log-probabilities of different sequences that sum to more than 1: not those of the distribution sampled from."""
 
 
 class RecordingError(InputError):

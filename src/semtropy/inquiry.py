@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
-from .errors import ConvergenceError, InputError, ModelTimeout, NoAnswer
+from .errors import ConvergenceError, ImpossibleLogprobs, InputError, ModelTimeout, NoAnswer
 from .fields import FieldReader
-from .nouns import Belief, Estimator, Evidence, Partition, Sample
+from .nouns import Belief, Evidence, JudgedAnswer, Partition, Sample
 from .pace import IN_PROCESS, Pace, samples_until_agreement
 from .refusals import missing_answer
 from .samples import weighed_by_samples
 from .step import PENDING, FieldStep, Step
-from .stopping import Budget, FixedSamples, Reason, Rounds, Rule, Spent, check_threshold
-from .verdict import THRESHOLD
+from .stopping import FixedSamples, Reason, Spent
+from .terms import ANSWER_TEMPERATURE, Calibrated, Terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
@@ -45,25 +45,29 @@ __all__ = [
 
 Triple = tuple[str, str, str]
 
-ANSWER_TEMPERATURE = 0.1
-"""The temperature at which the answer to be judged is drawn."""
+CONTRADICTION = "the log-probabilities of different answers sum to more than 1, so they are not those of the samples: none was used"
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
     """Asks for `n` samples at `temperature` and, with them, for one answer at `answer_at` where that is set.
 
-    `answer_at` is None once there is an answer: drawn in an earlier round, or given by the caller.
+    `answer_at` is None once there is an answer: drawn in an earlier round, or given by the caller. `weigh` is such an
+    answer whose log-probability is asked for.
     """
 
     n: int
     temperature: float = 1.0
     answer_at: float | None = None
+    weigh: Sample | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The reply to a Draw: no samples means the model has no more, or that time ran out (`late`)."""
+    """The reply to a Draw: no samples means the model has no more, or that time ran out (`late`).
+
+    `answer` is the one drawn, or the one that was weighed.
+    """
 
     samples: Sequence[Sample]
     answer: Sample | None = None
@@ -85,63 +89,6 @@ class Grouping(Protocol):
     ) -> Generator[Sequence[Triple], Floats, int]: ...
 
 
-class Calibrated(Protocol):
-    """Turns a belief into the probability that the answer is made up; `flags` is None where it has no threshold."""
-
-    estimator: str
-
-    def __call__(self, belief: Belief) -> float: ...
-
-    def flags(self, belief: Belief) -> bool | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """On what terms a question is asked: all of a check but the question and the I/O."""
-
-    estimator: Estimator
-    rule: Rule
-    budget: Budget = field(default_factory=Budget)
-    rounds: Rounds | None = None
-    temperature: float = 1.0
-    answer_temperature: float = ANSWER_TEMPERATURE
-    threshold: float = THRESHOLD
-    calibration: Calibrated | None = None
-
-    def __post_init__(self) -> None:
-        check_threshold(self.threshold)
-        if not 0 <= self.answer_temperature <= 2:
-            raise InputError(f"answer_temperature is {self.answer_temperature}: a temperature from 0 to 2")
-        if not callable(self.rule):
-            raise InputError(
-                f"rule is {self.rule!r}: give a stopping rule, such as Decided(0.69) or VarianceBelow(0.1)"
-            )
-        if self.budget.samples == 0 and not self.estimator.uses_answer:
-            raise InputError(
-                f"budget: samples is 0, and the estimator {self.estimator.name} needs samples: use bayes, "
-                "or allow at least one"
-            )
-
-    def starts_with_answer(self, answer: Sample | None) -> bool:
-        """Whether to form a belief from the answer alone, before the first sample.
-
-        An answer that is given without its log-probability says nothing yet, so its first samples are drawn at once.
-        """
-        if not self.estimator.uses_answer or isinstance(self.rule, FixedSamples):
-            return False
-        if answer is PENDING:
-            return False
-        known = answer is None or answer.sampling_logprob is not None or answer.prefix_logprob is not None
-        return known or self.budget.samples == 0
-
-    def round_size(self, spent: Spent) -> int:
-        """The samples of the next round: a fixed number goes out at once, else rounds grow."""
-        rounds = self.rounds
-        if rounds is None:
-            rounds = Rounds(first=self.rule.n) if isinstance(self.rule, FixedSamples) else Rounds()
-        return min(rounds.size(spent), self.budget.room(spent))
-
-
 def inquire(
     question: str,
     terms: Terms,
@@ -149,14 +96,15 @@ def inquire(
     *,
     answer: Sample | None = None,
     earlier: Step | None = None,
-    pace: Pace = IN_PROCESS,
+    pace: Callable[[], Pace] = lambda: IN_PROCESS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Generator[Draw | Compare | Step, Drawn | Floats | None, None]:
     """Ask, group and estimate until the rule or the budget says stop.
 
     Send a Drawn for each Draw, an array for each Compare and nothing for a Step. An `answer` that is already there
     is the one judged; no other is drawn. With an estimator that uses the answer as evidence, the answer comes
-    first, and samples are drawn only if it leaves the verdict open. `pace` says what goes out together instead.
+    first, and samples are drawn only if it leaves the verdict open. `pace` says what goes out together instead, by
+    what is known of the model at that moment.
 
     `earlier` is the last step of an inquiry whose answer was `PENDING`: its samples are compared with the answer that
     has arrived since, and more are drawn only if they leave the verdict on it open.
@@ -173,13 +121,18 @@ def inquire(
         step = state.step(seconds=clock() - start)
         yield step
     while step is None or step.reason is None:
-        alone = step is None and terms.starts_with_answer(answer) and state.answer_alone(pace)
-        if alone and state.answer is not None:  # the answer was given: there is nothing to draw yet
+        weigh = state.to_weigh(pace())
+        alone = step is None and terms.starts_with_answer(answer) and state.answer_alone(pace())
+        if step is None and weigh is not None:  # the answer was given: its probability may decide
+            drawn = cast("Drawn", (yield Draw(0, terms.temperature, None, weigh)))
+            if drawn.answer is None:
+                continue
+        elif alone and state.answer is not None:  # there is nothing to draw yet
             drawn = Drawn(())
         else:
-            size = 0 if alone else state.round_size(pace)
+            size = 0 if alone else state.round_size(pace())
             wanted = terms.answer_temperature if state.answer is None else None
-            drawn = cast("Drawn", (yield Draw(size, terms.temperature, wanted)))
+            drawn = cast("Drawn", (yield Draw(size, terms.temperature, wanted, weigh)))
             if not drawn.samples and not (alone and drawn.answer is not None):
                 yield _cut_short(step, drawn, spent=replace(state.spent, seconds=clock() - start))
                 return
@@ -201,8 +154,20 @@ class _Inquiry:
         self.answer_label: int | None = None
         self.spent = Spent()
         self.judge_calls = 0
+        self.weighed = False  # whether the endpoint was asked to weigh the answer
         self.beliefs: dict[Evidence, Belief] = {}
         self.decided: dict[tuple[str, str], Reason | None] = {}
+
+    def to_weigh(self, pace: Pace) -> Sample | None:
+        """The answer that was given, if its log-probability is not known and can be asked for; once."""
+        answer = self.answer
+        known = answer is None or answer is PENDING or answer.sampling_logprob is not None
+        if known or self.weighed or not (self.answer_given and pace.weighs_given):
+            return None
+        if not self.terms.estimator.uses_answer or isinstance(self.terms.rule, FixedSamples):
+            return None
+        self.weighed = True
+        return None if answer is None or missing_answer(answer) is not None else answer
 
     def answer_alone(self, pace: Pace) -> bool:
         """Whether the answer goes out before any sample: it may decide, or nothing else is allowed."""
@@ -219,18 +184,23 @@ class _Inquiry:
         planned = terms.rounds is not None or isinstance(terms.rule, FixedSamples)
         if planned or not pace.looks_ahead(self.samples, terms.budget):
             return size
-        counts, meaning = self._counted()
-        ahead = samples_until_agreement(
-            terms.estimator, terms.rule, terms.budget, counts, meaning, answered=self.answer is not PENDING
-        )
-        return min(max(size, ahead or 0), terms.budget.room(self.spent))
+        room = terms.budget.room(self.spent)
+        ahead = samples_until_agreement(self._if_repeated, terms.rule, drawn=len(self.samples), most=room)
+        return min(max(size, ahead or 0), room)
 
-    def _counted(self) -> tuple[tuple[int, ...], int | None]:
-        """Samples of each meaning so far, and the answer's meaning among them."""
-        partition = Partition.of(self.labels)
-        numbers = dict(zip(self.labels, partition.meanings, strict=True))
+    def _if_repeated(self, more: int) -> Belief:
+        """The belief after `more` further samples that repeat what was said."""
         label = self.answer_label
-        return partition.counts, None if label is None else numbers.get(label, partition.size)
+        same = [each for each, own in zip(self.samples, self.labels, strict=True) if own == label]
+        if self.answer is None or self.answer is PENDING or not same:
+            counts = Partition.of(self.labels).counts
+            seen = (*counts[:-1], counts[-1] + more) if counts else (more,)
+            judged = self.terms.estimator.uses_answer and self.answer is not PENDING
+            return self.terms.estimator(
+                Evidence(seen, answer=JudgedAnswer(len(seen) - 1) if judged else None)
+            )
+        samples, labels = [*self.samples, *same[-1:] * more], [*self.labels, *[label] * more]
+        return self._observed(self.answer, samples, label, labels, bounds=False).belief
 
     def take(self, drawn: Drawn) -> Generator[Compare, Drawn | Floats | None, None]:
         """Add a round: the answer is placed before the samples, so that they are compared with it."""
@@ -312,11 +282,23 @@ class _Inquiry:
     def _believed(self, evidence: Evidence) -> Belief:
         """The estimate, computed once for fields with the same evidence."""
         if evidence not in self.beliefs:
-            belief = self.beliefs[evidence] = self.terms.estimator(evidence)
+            belief = self.beliefs[evidence] = self._estimate(evidence)
             if not math.isfinite(belief.mean):
                 name = self.terms.estimator.name
                 raise ConvergenceError(f"the estimator {name} returned {belief.mean}: not an entropy")
         return self.beliefs[evidence]
+
+    def _estimate(self, evidence: Evidence) -> Belief:
+        """The belief; without log-probabilities where these contradict each other, as those of odd endpoints may."""
+        try:
+            return self.terms.estimator(evidence)
+        except ImpossibleLogprobs:
+            answer = evidence.answer
+            judged = (
+                None if answer is None else JudgedAnswer(answer.meaning, token_entropy=answer.token_entropy)
+            )
+            belief = self.terms.estimator(Evidence(evidence.counts, answer=judged))
+            return replace(belief, notes=(*belief.notes, CONTRADICTION))
 
     def _field(self, reading: FieldReading) -> Step:
         """What is known of one field."""

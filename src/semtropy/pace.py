@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .evidence import Evidence, JudgedAnswer
 from .stopping import Budget, Reason, Rule, Spent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from .nouns import Estimator
+    from .nouns import Belief
     from .samples import Sample
 
 __all__ = ["IN_PROCESS", "Pace", "samples_until_agreement"]
@@ -27,14 +26,16 @@ class Pace:
     weighs_answer  the answer comes with its probability under the sampling distribution, which may decide alone; None
                    where that is not known yet
     weighs_samples  samples come with log-probabilities, the end token included or not; None where that is not known yet
+    weighs_given  the probability of an answer that is given can be asked for
     """
 
     together: bool = True
     weighs_answer: bool | None = None
     weighs_samples: bool | None = None
+    weighs_given: bool = False
 
     def looks_ahead(self, samples: Sequence[Sample], budget: Budget) -> bool:
-        """Whether a round should be as large as a verdict takes: samples have no log-probabilities that could decide.
+        """Whether a round should be as large as a verdict takes: no sample has a log-probability that could decide.
 
         What the first sample costs is not known, so a limit on cost or tokens keeps the first round small.
         """
@@ -50,31 +51,18 @@ IN_PROCESS = Pace(together=False, weighs_answer=True, weighs_samples=True)
 
 
 def samples_until_agreement(
-    estimator: Estimator,
-    rule: Rule,
-    budget: Budget,
-    counts: Sequence[int],
-    meaning: int | None,
-    *,
-    answered: bool,
+    believe: Callable[[int], Belief], rule: Rule, *, drawn: int, most: int
 ) -> int | None:
     """The fewest further samples after which the rule stops if all of them agree; None if it does not stop soon.
 
-    counts    samples of each meaning so far
-    meaning   the answer's meaning among them, None before there is any
-    answered  whether there is an answer to judge
+    believe  the belief after so and so many further samples that repeat what was said
+    drawn    the samples so far
+    most     the further samples that are allowed
 
     Fewer samples than these cannot end in a verdict for the answer, so they may as well be drawn at the same time.
     """
-    leading = meaning
-    if leading is None:
-        leading = max(range(len(counts)), key=counts.__getitem__, default=0)
-    spent = sum(counts)
-    for more in range(1, min(budget.samples - spent, FARTHEST) + 1):
-        seen = [*counts, *([0] if leading == len(counts) else [])]
-        seen[leading] += more
-        judged = JudgedAnswer(leading) if answered and estimator.uses_answer else None
-        reason = rule(estimator(Evidence(counts=tuple(seen), answer=judged)), Spent(samples=spent + more))
+    for more in range(1, min(most, FARTHEST) + 1):
+        reason = rule(believe(more), Spent(samples=drawn + more))
         if reason is not None and reason is not Reason.DECIDED_HIGH:
             return more
     return None

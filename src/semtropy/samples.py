@@ -74,16 +74,31 @@ class Sample:
 
 
 def weighed_by_samples(answer: Sample, samples: Sequence[Sample]) -> Sample:
-    """The answer with the log-probability of a sample that has the same tokens, where its own is not known.
+    """The answer with the log-probabilities of a sample that has the same tokens, where its own are not known.
+
+    An answer that was given with a log-probability, but without tokens, gets those of the sample that it is.
 
     >>> weighed_by_samples(Sample("Paris", tokens=(7, 2)), [Sample("Paris", -0.1, tokens=(7, 2))]).sampling_logprob
     -0.1
     """
-    if answer.tokens is None or answer.sampling_logprob is not None or not answer.complete:
+    known = answer.sampling_logprob is not None or answer.prefix_logprob is not None
+    if not answer.complete or (answer.tokens is None) != known:
         return answer
-    known = (each.logprob for each in samples if each.tokens == answer.tokens and each.complete)
-    logprob = next((value for value in known if value is not None), None)
-    return answer if logprob is None else replace(answer, sampling_logprob=logprob)
+    for sample in samples:
+        if known and _same_sequence(answer, sample):  # its tokens tell that it is no second sequence
+            return replace(answer, tokens=sample.tokens)
+        weighed = sample.logprob is not None or sample.prefix_logprob is not None
+        if not known and weighed and sample.complete and sample.tokens == answer.tokens:
+            return replace(answer, sampling_logprob=sample.logprob, prefix_logprob=sample.prefix_logprob)
+    return answer
+
+
+def _same_sequence(answer: Sample, sample: Sample) -> bool:
+    """Whether a sample is the answer: the same text, with the same log-probability up to rounding."""
+    logprob, its = answer.sampling_logprob, sample.logprob
+    return (
+        logprob is not None and its is not None and sample.text == answer.text and abs(logprob - its) < 0.02
+    )
 
 
 def _check_logprob(name: str, value: float | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import ImpossibleLogprobs, InputError
 from .product_density import exact_room
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def clean_floors(floors: Floats, least_room: float = LEAST_ROOM) -> Floats:
         raise InputError(f"floors contains {floors.min():g}; a floor is a probability")
     room = exact_room(floors)
     if not room >= -EXCESS_ALLOWED:
-        raise InputError(f"floors sum to {1 - room:.9g}; probabilities of distinct sequences cannot exceed 1")
+        raise ImpossibleLogprobs(
+            f"floors sum to {1 - room:.9g}; probabilities of distinct sequences cannot exceed 1"
+        )
     if room < least_room:
         floors = floors * ((1 - 1.5 * least_room) / (1 - room))
     tiny = (floors > 0) & (floors < TINIEST_FLOOR)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import ImpossibleLogprobs
 from ..evidence import MOST_EXCESS
 from .contour import exact_room
 from .inputs import check_counts, clean_floors
@@ -52,7 +52,7 @@ class Observations:
 
     @classmethod
     def of(cls, evidence: Evidence) -> Observations:
-        """The statistics of real samples. Probabilities that sum to more than 1.01 are an `InputError`."""
+        """The statistics of real samples. Probabilities that sum to more than 1.01 are an error."""
         known, no_logprob = _with_answer(evidence)
         logprobs = tuple(tuple(_bounded(logprob) for logprob in own) for own in known)
         floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in logprobs])
@@ -61,7 +61,7 @@ class Observations:
             floors[: len(bare)] += bare
         total = float(floors.sum())
         if not total <= 1 + MOST_EXCESS:
-            raise InputError(
+            raise ImpossibleLogprobs(
                 f"the probabilities of the distinct sequences seen sum to {total:.4g}: their log-probabilities are not "
                 "those of the distribution they were drawn from (another temperature? a prefix?)"
             )

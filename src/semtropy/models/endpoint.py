@@ -123,23 +123,25 @@ class Endpoint:
         headers["Content-Type"] = "application/json"
         return {name: value.encode("latin-1", "replace") for name, value in headers.items()}
 
-    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def post(self, path: str, body: dict[str, Any], *, retries: int | None = None) -> dict[str, Any]:
         """Post `body` and return the JSON object of the reply; transient failures are retried, others raised."""
         attempt, start = 0, time.monotonic()
+        times = self.retry.times if retries is None else retries
         while True:
             try:
                 return await self._once(path, body)
             except _Transient as trouble:
                 asked = trouble.asked
-                if attempt >= self.retry.times or (asked is not None and asked > self.retry.longest):
+                if attempt >= times or (asked is not None and asked > self.retry.longest):
                     raise trouble.error from trouble.__cause__
                 wait = self.retry.wait(attempt, asked, luck=random.random())
                 what = trouble.what
             attempt += 1
             # Someone who waits for seconds should know why; what the endpoint said may hold a prompt, and is left out.
             level = logging.WARNING if time.monotonic() + wait - start >= PATIENCE else logging.INFO
-            tries = (attempt, self.retry.times)
-            log.log(level, "%s: %s, trying again in %.1f s (%d of %d)", self.label, what, wait, *tries)
+            log.log(
+                level, "%s: %s, trying again in %.1f s (%d of %d)", self.label, what, wait, attempt, times
+            )
             await self._sleep(wait)
 
     async def _once(self, path: str, body: dict[str, Any]) -> dict[str, Any]:

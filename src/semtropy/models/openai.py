@@ -17,7 +17,7 @@ import numpy as np
 from ..conversation import as_messages
 from ..errors import BadReply, InputError, ModelError
 from ..pace import Pace
-from . import portal
+from . import portal, weighing
 from .brief import brief_prompt
 from .endpoint import Endpoint, Refused
 from .parameters import THINKING_TOKENS, Wanted, known_refusals, newly_refused
@@ -52,7 +52,7 @@ class _OpenAIModel(ABC):
         self.model, self.endpoint, self.max_tokens = model, endpoint, max_tokens
         self.refused: frozenset[str] = known_refusals(endpoint.base_url)
         self.probe = TemperatureProbe()
-        self._weighs_samples = False
+        self._weighs_samples = self._weighs_ends = False
 
     async def ask(
         self,
@@ -147,22 +147,37 @@ class _OpenAIModel(ABC):
         ]
 
     def _learn_logprobs(self, samples: list[Sample]) -> None:
-        """Note whether samples come with a log-probability of all their tokens, the end included or not."""
-        whole = [
-            sample.logprob is not None or sample.prefix_logprob is not None
-            for sample in samples
-            if sample.complete
-        ]
-        self._weighs_samples = self._weighs_samples or any(whole)
-        if whole and not self._weighs_samples:
-            self.refused |= {"whole"}
+        """Note whether samples come with log-probabilities, and whether these include the end token."""
+        complete = [sample for sample in samples if sample.complete]
+        self._weighs_ends = self._weighs_ends or any(each.logprob is not None for each in complete)
+        known = self._weighs_ends or any(each.prefix_logprob is not None for each in complete)
+        self._weighs_samples = self._weighs_samples or known
+        if complete and not self._weighs_samples:
+            self.refused |= {"unweighed"}
 
     @property
     def pace(self) -> Pace:
         """What is known so far of the log-probabilities that the endpoint gives."""
-        if self.refused & {"logprobs", "whole", "temperature"} and not self._weighs_samples:
+        if self.refused & {"logprobs", "unweighed", "temperature"} and not self._weighs_samples:
             return Pace(weighs_answer=False, weighs_samples=False)
-        return Pace(weighs_answer=self.probe.before_temperature, weighs_samples=self._weighs_samples or None)
+        return Pace(
+            weighs_answer=self.probe.before_temperature,
+            weighs_samples=self._weighs_samples or None,
+            weighs_given=self._weighs_ends and not self.refused & {"exact", "prompt", "thinking"},
+        )
+
+    async def _weigh(
+        self, body: dict[str, Any], read: Callable[[dict[str, Any]], Sample | None]
+    ) -> Sample | None:
+        """What one request tells of a given answer; an endpoint that does not take it is not asked again."""
+        if not self.pace.weighs_given:
+            return None
+        try:
+            reply = await self.endpoint.post(self.path, {"model": self.model, **body}, retries=0)
+            return read(reply)
+        except (ModelError, LookupError, TypeError, ValueError, AttributeError):
+            self.refused |= {"prompt"}
+            return None
 
     @abstractmethod
     def logprobs(self) -> dict[str, Any]:
@@ -208,9 +223,18 @@ class Chat(_OpenAIModel):
     ) -> list[Sample]:
         """Draw `n` answers to a question, or to messages, which are sent as they are."""
         brief = isinstance(prompt, str) and self.system == BRIEF
-        fields = {"messages": as_messages(prompt, self.system if isinstance(prompt, str) else None)}
+        fields = {"messages": self._messages(prompt)}
         longest = None if brief else LONG_TOKENS
         return await self.ask(fields, n, temperature, rng, chat_sample, default_tokens=longest)
+
+    async def aweigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
+        """The answer with its log-probability after the prompt, where the endpoint reports that of prompts (vLLM)."""
+        messages = [*self._messages(prompt), {"role": "assistant", "content": answer.text}]
+        body = {"messages": messages, **weighing.CHAT_FIELDS}
+        return await self._weigh(body, lambda reply: weighing.prompted(reply, answer))
+
+    def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
+        return as_messages(prompt, self.system if isinstance(prompt, str) else None)
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -243,6 +267,12 @@ class Completions(_OpenAIModel):
     ) -> list[Sample]:
         """`asample`, awaited in a background thread."""
         return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
+
+    async def aweigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
+        """The answer with its log-probability after the prompt, where the endpoint echoes prompts."""
+        before = brief_prompt(prompt)
+        body = {"prompt": f"{before} {answer.text}{weighing.ECHO_END}", **weighing.ECHO_FIELDS}
+        return await self._weigh(body, lambda reply: weighing.echoed(reply, before, answer))
 
     async def acomplete(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None

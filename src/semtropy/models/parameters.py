@@ -10,7 +10,8 @@ top_p        no `top_p`
 cold         no temperature other than 1, as with models that reason
 temperature  no temperature at all: the model's own, which is 1 for the models known to refuse it
 max_tokens   the limit is called `max_completion_tokens`, as with models that reason
-whole        no log-probability of the whole answer: none comes back, or the end token is left out
+unweighed    log-probabilities were asked for, and none came back that can be used
+prompt       no log-probabilities of a prompt, by which a given answer would be weighed
 thinking     a short limit was used up before the answer began: the model thinks first
 """
 

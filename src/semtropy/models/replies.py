@@ -11,6 +11,7 @@ from ..errors import BadReply
 from ..nouns import Sample
 
 __all__ = [
+    "are_logprobs",
     "chat_sample",
     "completion_sample",
     "content_text",
@@ -144,16 +145,16 @@ def _entries(logprobs: Any) -> list[Entry] | None:
         ]
     else:
         return None
-    return found if _are_logprobs([value for _, value in found]) else None
+    return found if are_logprobs([value for _, value in found]) else None
 
 
-def _are_logprobs(values: list[float]) -> bool:
+def are_logprobs(values: list[float]) -> bool:
     """Whether these can be log-probabilities of sampled tokens; placeholders cannot.
 
     Some endpoints send 0.0 for every token, or -9999 for those outside their table. A real sequence of exactly 0.0 is
     possible, and then its probability is not used: that loses a lower bound, where the other error invents one.
 
-    >>> _are_logprobs([-0.5, 0.0]), _are_logprobs([0.0, 0.0]), _are_logprobs([-0.5, -9999.0])
+    >>> are_logprobs([-0.5, 0.0]), are_logprobs([0.0, 0.0]), are_logprobs([-0.5, -9999.0])
     (True, False, False)
     """
     known = all(PLACEHOLDER < value <= ROUNDING for value in values)

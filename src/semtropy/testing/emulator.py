@@ -54,8 +54,9 @@ class EmulatedEndpoint:
 
     @property
     def drawn(self) -> int:
-        """How many answers were paid for: those of all requests that were not refused."""
-        return sum(self._count(body) for body in self.requests if self.provider.refusal(body) is None)
+        """How many answers were drawn: those of all requests that were not refused, and weigh no given answer."""
+        drawing = [body for body in self.requests if not {"prompt_logprobs", "echo"} & set(body)]
+        return sum(self._count(body) for body in drawing if self.provider.refusal(body) is None)
 
     def _count(self, body: Mapping[str, Any]) -> int:
         return min(int(body.get("n", 1)), self.provider.choices)
@@ -108,6 +109,8 @@ class _Answered:
 
     def choice(self, index: int, rng: random.Random) -> dict[str, Any]:
         provider, body = self.provider, self.body
+        if body.get("echo") and provider.weighs_prompts and not self.chat:
+            return self._echo(" next")
         limit = body.get("max_completion_tokens", body.get("max_tokens")) or 10_000
         thought = min(provider.thinking, limit)
         temperature = body.get("temperature", 1.0)
@@ -140,13 +143,36 @@ class _Answered:
         """The log-probabilities of the prompt's tokens, as vLLM returns them, where they are asked for."""
         if not self.provider.weighs_prompts or self.body.get("prompt_logprobs") is None or self.given is None:
             return {}
-        template: list[Any] = [None, {"1": {"logprob": -3.0, "rank": 9, "decoded_token": "<|im_start|>"}}]
-        weighed = self.model.weighed(tokens_of(self.given), end=True)
-        return {"prompt_logprobs": [*template, *({"7": _prompt_entry(*pair)} for pair in weighed)]}
+        head = [_prompt_entry(token, -3.0, rank=9) for token in ("<|im_start|>", "assistant", "\n")]
+        tail = [_prompt_entry("\n", -1e-4, rank=1)]
+        given = [
+            _prompt_entry(token, value, rank=1) for token, value in self.model.weighed(tokens_of(self.given))
+        ]
+        for entry in given:  # the likeliest token stands beside the prompt's own where that is another one
+            token = next(iter(entry.values()))
+            if token["logprob"] < -1.0:
+                token["rank"] = 2
+                entry["3"] = {"logprob": -0.5, "rank": 1, "decoded_token": " the"}
+        return {"prompt_logprobs": [None, *head, *given, *tail]}
+
+    def _echo(self, text: str) -> dict[str, Any]:
+        """An echoed prompt: its tokens with their log-probabilities, and one more."""
+        prompt = str(self.body["prompt"])
+        question, _, given = prompt.rpartition("Answer:")
+        pieces: list[tuple[str, float | None]] = [(token, -2.0) for token in tokens_of(f"{question}Answer:")]
+        pieces[0] = (pieces[0][0], None)
+        weighed = self.model.weighed(tokens_of(given.strip()))
+        answer = [(token if place else f" {token}", value) for place, (token, value) in enumerate(weighed)]
+        pieces += [*answer[:-1], ("\n\n", answer[-1][1]), (" next", -1.0)]
+        logprobs = {
+            "tokens": [token for token, _ in pieces],
+            "token_logprobs": [value for _, value in pieces],
+        }
+        return {"index": 0, "text": f"{prompt}{text}", "finish_reason": "length", "logprobs": logprobs}
 
 
-def _prompt_entry(token: str, logprob: float) -> dict[str, Any]:
-    return {"logprob": logprob, "rank": 1, "decoded_token": token}
+def _prompt_entry(token: str, logprob: float, *, rank: int) -> dict[str, Any]:
+    return {"7": {"logprob": logprob, "rank": rank, "decoded_token": token}}
 
 
 def _entry(token: str, logprob: float) -> dict[str, Any]:

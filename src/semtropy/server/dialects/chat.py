@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadReply
-from ...models.replies import chat_sample, content_text, well_formed
+from ...models.replies import chat_sample, content_text, well_formed, without_thinking
 from ...models.tool_calls import calls_to_text
 from ...nouns import Sample
 from ..sse import event, event_data, is_done
@@ -88,7 +88,7 @@ def _answer(text: str, logprobs: Any, finish: Any) -> ReadAnswer:
     """The answer with its log-probabilities, if they can be read; the text is what matters."""
     said = finish if isinstance(finish, str) else None
     if finish == "length":
-        return ReadAnswer(Sample(text.strip(), complete=False), said)
+        return ReadAnswer(Sample(without_thinking(text).strip(), complete=False), said)
     choice = {"message": {"content": text}, "logprobs": logprobs, "finish_reason": "stop"}
     try:
         return ReadAnswer(chat_sample(choice, logprobs_of_sampling=True), said)
