@@ -45,7 +45,10 @@ __all__ = [
 
 Triple = tuple[str, str, str]
 
-CONTRADICTION = "the log-probabilities of different answers sum to more than 1, so they are not those of the samples: none was used"
+CONTRADICTION = (
+    "the log-probabilities of different answers sum to more than 1, so they are not those of the samples: "
+    "they were left out"
+)
 
 
 @dataclass(frozen=True, slots=True)
