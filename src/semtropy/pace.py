@@ -55,7 +55,7 @@ def samples_until_agreement(
 ) -> int | None:
     """The fewest further samples after which the rule stops if all of them agree; None if it does not stop soon.
 
-    believe  the belief after so and so many further samples that repeat what was said
+    believe  the belief after a number of further samples that repeat what was said
     drawn    the samples so far
     most     the further samples that are allowed
 
