@@ -180,7 +180,10 @@ def _sample_warnings(step: Step) -> Iterator[str]:
     )
     cut = sum(not sample.complete for sample in step.samples)
     empty = sum(not sample.text.strip() for sample in step.samples)
-    if no_logprob and not any(any(field.step.evidence.floors) for field in step.fields):
+    said = no_logprob == n and any(
+        "no sample has a usable log-probability" in each for each in step.belief.notes
+    )
+    if no_logprob and not said and not any(any(field.step.evidence.floors) for field in step.fields):
         yield (
             f"{no_logprob} of {n} samples came without the log-probability of the whole answer, end token included: "
             "they are counted, but do not tighten the lower bounds."

@@ -157,6 +157,7 @@ class _Inquiry:
         self.answer_label: int | None = None
         self.spent = Spent()
         self.judge_calls = 0
+        self.torn = False  # whether agreement alone could no longer decide
         self.weighed = False  # whether the endpoint was asked to weigh the answer
         self.beliefs: dict[Evidence, Belief] = {}
         self.decided: dict[tuple[str, str], Reason | None] = {}
@@ -185,10 +186,11 @@ class _Inquiry:
         terms = self.terms
         size = terms.round_size(self.spent)
         planned = terms.rounds is not None or isinstance(terms.rule, FixedSamples)
-        if planned or not pace.looks_ahead(self.samples, terms.budget):
+        if planned or self.torn or not pace.looks_ahead(self.samples, terms.budget):
             return size
         room = terms.budget.room(self.spent)
         ahead = samples_until_agreement(self._if_repeated, terms.rule, drawn=len(self.samples), most=room)
+        self.torn = ahead is None
         return min(max(size, ahead or 0), room)
 
     def _if_repeated(self, more: int) -> Belief:

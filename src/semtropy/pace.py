@@ -61,8 +61,15 @@ def samples_until_agreement(
 
     Fewer samples than these cannot end in a verdict for the answer, so they may as well be drawn at the same time.
     """
-    for more in range(1, min(most, FARTHEST) + 1):
+
+    def stops(more: int) -> bool:
         reason = rule(believe(more), Spent(samples=drawn + more))
-        if reason is not None and reason is not Reason.DECIDED_HIGH:
-            return more
-    return None
+        return reason is not None and reason is not Reason.DECIDED_HIGH
+
+    low, high = 0, min(most, FARTHEST)
+    if high < 1 or not stops(high):
+        return None
+    while high - low > 1:  # more agreement never makes a verdict for the answer less certain
+        middle = (low + high) // 2
+        low, high = (low, middle) if stops(middle) else (middle, high)
+    return high
