@@ -56,7 +56,10 @@ class Upstream:
         headers = dict(scope["headers"])
         if scope["path"] == "/v1/models":
             return await self._json(send, 200, {"object": "list", "data": [{"id": "m", "object": "model"}]})
-        body = json.loads(raw)
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            return await self._json(send, 400, {"error": {"message": "scripted: no JSON"}})
         if self.keep:
             self.requests.append(body)
             self.keys.append(headers.get(b"authorization", b"").decode("latin-1"))

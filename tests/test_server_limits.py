@@ -25,7 +25,7 @@ pytest.importorskip("uvicorn")
 from openai_upstream import Upstream, served  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
-from semtropy.server.backends.upstream import RefusedParameters  # noqa: E402
+from semtropy.server.backends.refused import RefusedParameters  # noqa: E402
 from semtropy.server.connections import ConnectionLimits, ServerConfig  # noqa: E402
 from semtropy.server.settings import Settings, allowed_hosts  # noqa: E402
 

@@ -82,9 +82,11 @@ def calling() -> Iterator[str]:
 
 
 def ask(url: str, **options: Any) -> Any:
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="sk-client", max_retries=0)
+    """The completion, or all chunks of a stream."""
     messages = [{"role": "user", "content": QUESTION}]
-    return client.chat.completions.create(model="m", messages=messages, temperature=0, **options)
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="sk-client", max_retries=0) as client:
+        reply = client.chat.completions.create(model="m", messages=messages, temperature=0, **options)
+        return list(reply) if options.get("stream") else reply
 
 
 def fields_of(payload: dict[str, Any]) -> dict[str, str]:

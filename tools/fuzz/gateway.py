@@ -57,6 +57,9 @@ ATOMS = (
         "{}",
         "[[[[1]]]]",
         '{"a": {"a": 1}}',
+        '{"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"$ref": "#"}}}}}',
+        '{"format": {"type": "json_object"}}',
+        '[{"type": "function", "function": {"name": "f", "parameters": {"required": "a"}}}]',
         "NaN",
         "[" * 600 + "]" * 600,
         '"' + "x" * 3000 + '"',
@@ -73,7 +76,10 @@ FIELDS = {
         "max_tokens",
         "semtropy",
         "user",
+        "response_format",
+        "tools",
     ),
+    "/v1/responses": ("model", "input", "stream", "temperature", "text", "tools", "conversation", "semtropy"),
     "/v1/completions": (
         "model",
         "prompt",
@@ -116,6 +122,8 @@ PATHS = (
     "/metrics",
     "/api/about",
     "/v1/models",
+    "/v1/files",
+    "/v1/%2e%2e/x",
     "/page/main.js",
     "/page/%00",
     "/page/..%2f..%2fapp.py",
@@ -205,13 +213,14 @@ def _text(choice: dict[str, Any]) -> Any:
 def _body(path: str, rng: Generator) -> tuple[bytes, bool]:
     """A body for the route, and whether it is a sound one."""
     sound = {
-        "model": '"m"', "messages": '[{"role": "user", "content": "Who?"}]', "prompt": '"Who?"',
+        "model": '"m"', "input": '"Who?"', "messages": '[{"role": "user", "content": "Who?"}]', "prompt": '"Who?"',
         "stream": str(rng.choice(["true", "false"])), "semtropy": str(rng.choice(OPTIONS[:8])),
         "answer": '{"text": "a"}', "samples": '[{"text": "a", "meaning": 0}, {"text": "b", "meaning": 1}]',
     }  # fmt: skip
     needed = {
         "/v1/check": ("prompt",),
         "/v1/completions": ("model", "prompt"),
+        "/v1/responses": ("model", "input"),
         "/api/replay": ("prompt", "answer", "samples"),
     }
     names = set(needed.get(path, ("model", "messages")))

@@ -21,7 +21,7 @@ from .backends.upstream import UpstreamBackend
 from .errors import Problem, error_kind, error_response
 from .middleware import RequestGuard
 from .policy import Policy
-from .routes import check, completions, page
+from .routes import check, completions, other, page
 from .routes.page import PAGE
 from .service import Gateway, Service, gateway_of
 from .settings import Settings
@@ -55,7 +55,7 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.gateway = Gateway(settings, backend, policy, Service(settings, policy, metrics), metrics)
-    for routes in (check, completions, page):
+    for routes in (check, completions, page, other):
         app.include_router(routes.router)
     app.mount("/page", StaticFiles(directory=PAGE), name="page")
     _add_error_handlers(app)

@@ -148,7 +148,7 @@ class RequestGuard:
             self._check_host(scope)
             if scope["path"].startswith(("/v1/", "/api/")):
                 self._check_key(scope)
-                if scope["method"] == "POST":
+                if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
                     body = await self._checked_body(scope, receiving)
                 if self._limit is None:
                     self._limit = ConcurrencyLimit(
@@ -197,7 +197,8 @@ class RequestGuard:
         if declared.isascii() and declared.isdigit() and (len(declared) > 15 or int(declared) > limit):
             raise too_large(limit)
         wanted = "application/octet-stream" if upload else "application/json"
-        if (_header(scope, b"content-type") or "").partition(";")[0].strip().lower() != wanted:
+        sent = (_header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+        if sent != wanted and not self._passes_unread(scope):
             # A page of another site can send forms and plain text without asking, but not these types.
             raise Problem(415, f"the content type must be {wanted}")
         if upload:
@@ -212,6 +213,15 @@ class RequestGuard:
             raise Problem(408, "the request did not arrive in time") from None
         finally:
             self._reading -= 1
+
+    def _passes_unread(self, scope: Scope) -> bool:
+        """Whether a body of another type is for the upstream alone: no route of ours, and sent with a key.
+
+        A page of another site can send a form, but no header with a key; a DELETE it cannot send at all.
+        """
+        if not scope["path"].startswith("/v1/") or scope["path"] in self.routes:
+            return False
+        return scope["method"] == "DELETE" or bool(_bearer(scope) or _header(scope, b"x-semtropy-key"))
 
 
 def _trace(scope: Scope) -> dict[str, str]:

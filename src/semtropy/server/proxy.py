@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..verdict import Verdict
     from .backends import BackendReply
     from .dialects import ReadAnswer, StreamReader
-    from .schemas import CompletionRequest
+    from .requests import CompletionRequest
     from .service import Gateway, PendingCheck
 
 __all__ = ["NO_TEXT", "AnswerProxy", "CheckOutcome", "PassedReply", "verdict_headers"]
@@ -66,7 +66,8 @@ class AnswerProxy:
         """Start the check, unless it is under way; when the stack unwinds, it is left."""
         request, question = self.request, self.request.question
         budget = request.options.budget
-        if self._started or question is None or (budget is not None and budget.samples == 0):
+        none_wanted = budget is not None and budget.samples == 0
+        if self._started or question is None or none_wanted or request.unchecked is not None:
             return
         self._started = True
         identity = [
@@ -101,6 +102,8 @@ class AnswerProxy:
             parsed = _parsed(raw)
             outcome = await self.outcome(self.dialect.answer(parsed), stack)
         headers = verdict_headers(outcome)
+        if parsed is None and outcome.blocked:
+            raise Problem(502, "the upstream's reply is not JSON, so it cannot be checked", "upstream_error")
         if parsed is None:
             return PassedReply(raw, headers)
         if outcome.blocked:
@@ -188,13 +191,13 @@ class AnswerProxy:
     async def outcome(self, read: ReadAnswer | None, stack: ExitStack) -> CheckOutcome:
         """The verdict on an answer, or the reason why there is none; samples are drawn only if they are needed."""
         question = self.request.question
-        if read is None or question is None:
+        if read is None or question is None or self.request.unchecked is not None:
             self.log_fields["skipped"] = True
-            if self.mode == "block" and self.settings.on_error == "block":
-                return self._judged({"skipped": NO_TEXT}, withhold=True)
-            return CheckOutcome({"skipped": NO_TEXT})
-        answer = self.gateway.backend.weighed(self.request, read.sample)
+            skipped = {"skipped": self.request.unchecked or NO_TEXT}
+            withhold = self.mode == "block" and self.settings.on_error == "block"
+            return self._judged(skipped, withhold=True) if withhold else CheckOutcome(skipped)
         try:
+            answer = self.gateway.backend.weighed(self.request, read.sample)
             verdict, source = await self._verdict(question, answer, stack)
             payload = verdict.to_dict() | {"source": source, "finish_reason": read.finish}
             json.dumps(payload, allow_nan=False)  # what cannot be written must fail here, not in the reply

@@ -27,6 +27,7 @@ MODES = ("annotate", "block", "off")
 PLACES = ("body", "headers")
 ON_ERROR = ("pass", "block")
 WITHHOLD = ("flagged", "undecided")
+ROUTES = ("all", "harmless", "none")
 CHANGEABLE = ("mode", "threshold", "rule", "budget", "estimator", "judge", "fields")
 """What a request may set; `fields` stands for `choices` and `required`."""
 LEVELS = ("debug", "info", "warning", "error")
@@ -69,6 +70,12 @@ class Settings:
     upstream_model: str | None = _set(None, "the upstream's model for /v1/check and the page")
     upstream_timeout: float = _set(120.0, "seconds to wait for the upstream to send something", least=0.1)
     upstream_concurrency: int = _set(32, "concurrent sampling requests to the upstream", least=1)
+    other_routes: str | None = _set(
+        None,
+        "which other routes under /v1 pass to the upstream, unchecked: all, harmless (models, embeddings, "
+        "moderations, rerank, score, tokenize) or none (default: all; harmless in mode block or with upstream_key)",
+        among=(None, *ROUTES),
+    )
     model: str = _set("smollm2", "the model to use without an upstream")
     judge: str | None = _set(
         None,
@@ -156,7 +163,7 @@ class Settings:
         for each in fields(self):
             value, least, among = getattr(self, each.name), each.metadata["least"], each.metadata["among"]
             if among is not None and value not in among:
-                raise InputError(f"{each.name} is {value!r}: one of {', '.join(among)}")
+                raise InputError(f"{each.name} is {value!r}: one of {', '.join(filter(None, among))}")
             if least is not None and value is not None and not value >= least:
                 raise InputError(f"{each.name} is {value}: at least {least}")
         if self.upstream is not None and not self.upstream.startswith(("http://", "https://")):
@@ -174,6 +181,19 @@ class Settings:
             unknown = [each for each in listed if each not in words]
             if unknown:
                 raise InputError(f"{name} names {unknown[0]!r}: choose from {', '.join(words)}")
+
+    @property
+    def passed_routes(self) -> str:
+        """Which other routes pass to the upstream.
+
+        With the operator's key, or where answers are withheld, others would be a way around: a stored answer can be
+        fetched again.
+
+        >>> Settings().passed_routes, Settings(mode="block").passed_routes
+        ('all', 'harmless')
+        """
+        guarded = self.mode == "block" or self.upstream_key is not None
+        return self.other_routes or ("harmless" if guarded else "all")
 
     @property
     def may_loosen(self) -> frozenset[str]:

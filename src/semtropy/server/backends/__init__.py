@@ -37,6 +37,14 @@ class BackendReply:
         """Whether the body can be unpacked."""
         return self.encoding in (None, "identity", "gzip", "deflate")
 
+    async def relayed(self) -> AsyncIterator[bytes]:
+        """The body as it comes; closed at the end, however that comes about."""
+        try:
+            async for chunk in self.chunks:
+                yield chunk
+        finally:
+            await self.close()
+
     async def unpacked(self) -> AsyncIterator[bytes]:
         """The body without its Content-Encoding, in pieces of bounded size; a body that is broken is an error."""
         if self.encoding not in ("gzip", "deflate"):

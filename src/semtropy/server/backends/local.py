@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import NoAnswer
 from ...models import load_model
 from ...structured import JsonAnswers
+from ..dialects.responses import output_message, response_events
 from ..errors import Problem
 from . import BackendReply
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...nouns import Model, Sample
     from ..middleware import Caller
-    from ..schemas import CompletionRequest
+    from ..requests import CompletionRequest
     from ..settings import Settings
 
 __all__ = ["LocalBackend"]
@@ -50,11 +51,13 @@ class LocalBackend:
             raise Problem(400, "the built-in model answers one question in text: none was found")
         samples = await self._draw(question, request)
         content = "text/event-stream" if request.streaming else "application/json"
-        chunks = (
-            _completion_events(request, self.name, samples)
-            if request.streaming
-            else [_completion(request, self.name, samples)]
-        )
+        if request.kind == "responses":
+            made = _response(self.name, samples[0])
+            chunks = response_events(made) if request.streaming else [json.dumps(made).encode()]
+        elif request.streaming:
+            chunks = _completion_events(request, self.name, samples)
+        else:
+            chunks = [_completion(request, self.name, samples)]
         return BackendReply(200, {"content-type": content}, _each(chunks), _do_nothing)
 
     async def _draw(self, question: str, request: CompletionRequest) -> list[Sample]:
@@ -118,14 +121,40 @@ def _completion(request: CompletionRequest, model: str, samples: list[Sample]) -
         if request.kind == "chat":
             text = {"message": {"role": "assistant", "content": sample.text, "refusal": None}}
         choices.append({"index": index, **text, "logprobs": None, "finish_reason": _finish(sample)})
-    counts = [sample.tokens if sample.tokens is not None else sample.token_logprobs for sample in samples]
-    tokens = None if None in counts else sum(len(count or ()) for count in counts)
+    counts = [_token_count(sample) for sample in samples]
+    tokens = None if None in counts else sum(count or 0 for count in counts)
     usage = {
         "prompt_tokens": None,
         "completion_tokens": tokens,
         "total_tokens": None,
     }  # the prompt's: unknown
     return json.dumps({**_frame(request, model, chunk=False), "choices": choices, "usage": usage}).encode()
+
+
+def _response(model: str, sample: Sample) -> dict[str, Any]:
+    """An answer in the form of the responses API."""
+    status = "completed" if sample.complete else "incomplete"
+    cut = None if sample.complete else {"reason": "max_output_tokens"}
+    usage = {"input_tokens": None, "output_tokens": _token_count(sample), "total_tokens": None}
+    return {
+        "id": f"resp_{secrets.token_hex(12)}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "model": model,
+        "status": status,
+        "incomplete_details": cut,
+        "error": None,
+        "output": [output_message(sample.text, status)],
+        "usage": usage,
+        "parallel_tool_calls": False,
+        "tool_choice": "none",
+        "tools": [],
+    }
+
+
+def _token_count(sample: Sample) -> int | None:
+    counted = sample.tokens if sample.tokens is not None else sample.token_logprobs
+    return None if counted is None else len(counted)
 
 
 def _completion_events(request: CompletionRequest, model: str, samples: list[Sample]) -> list[bytes]:

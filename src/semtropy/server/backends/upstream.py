@@ -19,6 +19,8 @@ from ...models.tool_calls import sample_with_calls
 from ...tracing import TRACE_HEADERS
 from ..errors import Problem
 from . import BackendReply
+from .refused import MODELS, RefusedParameters
+from .responses import ResponsesModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
     from ...nouns import Model, Sample
     from ...pace import Pace
     from ..middleware import Caller
-    from ..schemas import CompletionRequest
+    from ..requests import CompletionRequest
     from ..settings import Settings
 
-__all__ = ["ConversationModel", "RefusedParameters", "UpstreamBackend"]
+__all__ = ["ConversationModel", "UpstreamBackend"]
 
 _HOP_BY_HOP = {
     "connection",
@@ -44,9 +46,7 @@ _HOP_BY_HOP = {
     "upgrade",
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
-_PASSED_ON = ("user-agent", *TRACE_HEADERS)
-MODELS = 256
-"""Models about which something is remembered."""
+_PASSED_ON = ("user-agent", "accept", *TRACE_HEADERS)
 _JUDGE_TOKENS = 64  # of a judge's reply, however short the client wants its answers
 # Close idle connections before the upstream does (5 s is common): a request could meet a closing one.
 _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0)
@@ -104,7 +104,9 @@ class UpstreamBackend:
             # The bare transport: redirects and cookies are not followed here, and the full client costs a millisecond.
             self._transport = httpx.AsyncHTTPTransport(limits=_POOL, proxy=_proxy_for(self.base_url))
         sent = caller.headers | {name: headers[name] for name in _PASSED_ON if name in headers}
-        sent |= {"accept-encoding": "identity", "content-type": "application/json"}
+        sent["accept-encoding"] = "identity"
+        if content is not None:
+            sent["content-type"] = headers.get("content-type", "application/json")
         key = self.settings.upstream_key or caller.key
         if key:
             sent["authorization"] = f"Bearer {key}"
@@ -133,6 +135,10 @@ class UpstreamBackend:
 
     def sampler(self, request: CompletionRequest) -> Model:
         """A model that draws further answers to the request, with the client's key."""
+        if request.kind == "responses":
+            chat = self._asker(Chat, request.model, request.caller)
+            assert isinstance(chat, Chat)
+            return ResponsesModel(chat, request.answer_fields, request.max_tokens, self._refused)
         kind = Chat if request.kind == "chat" else Completions
         asker = self._asker(kind, request.model, request.caller, request.max_tokens)
         return ConversationModel(asker, request.answer_fields, self._refused)
@@ -179,31 +185,6 @@ class UpstreamBackend:
         if not known:
             return replace(bare, token_logprobs=None)
         return replace(bare, sampling_logprob=answer.logprob, prefix_logprob=answer.prefix_logprob)
-
-
-class RefusedParameters:
-    """The optional parameters that each model refused, for the `size` models asked last.
-
-    Clients choose the names of models, so that their number must be bounded.
-    """
-
-    def __init__(self, size: int = MODELS) -> None:
-        self._size = size
-        self._found: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def get(self, model: str, path: str) -> frozenset[str]:
-        return self._found.get((model, path), frozenset())
-
-    def set(self, model: str, path: str, refused: frozenset[str]) -> None:
-        if not refused:  # what is not refused need not be remembered
-            return
-        self._found[model, path] = refused
-        self._found.move_to_end((model, path))
-        if len(self._found) > self._size:
-            self._found.popitem(last=False)
 
 
 class ConversationModel:

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`, `/v1/completions` and `/v1/models`: the backend's replies, with a verdict."""
+"""Chat completions, completions, responses and models: the backend's replies, with a verdict."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..backends.upstream import UpstreamBackend
 from ..middleware import caller_of, while_connected
 from ..permissions import forbid_looser
 from ..proxy import AnswerProxy
-from ..schemas import CheckOptions, read_completion_request
+from ..requests import read_completion_request
+from ..schemas import CheckOptions
 from ..service import gateway_of
 from ..telemetry import LOG_FIELDS
 
 if TYPE_CHECKING:
-    from ..backends import BackendReply
-    from ..schemas import CompletionKind
+    from ..requests import CompletionKind
     from ..telemetry import Metrics
 
 __all__ = ["SCHEMAS", "router"]
@@ -38,9 +38,12 @@ _SHARED = {
 }
 
 
-def _request_schema(name: str, field: dict[str, Any]) -> dict[str, Any]:
+def _request_schema(
+    name: str, field: dict[str, Any], required: tuple[str, ...] | None = None
+) -> dict[str, Any]:
     """The part of OpenAI's schema that the gateway reads; the upstream checks the rest."""
-    schema = {"type": "object", "required": ["model", name], "properties": {name: field, **_SHARED}}
+    needed = list(required or ("model", name))
+    schema = {"type": "object", "required": needed, "properties": {name: field, **_SHARED}}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
@@ -59,6 +62,15 @@ async def completions(request: Request) -> Response:
     return await _complete(request, "completions")
 
 
+@router.post(
+    "/v1/responses",
+    openapi_extra=_request_schema("input", {"type": ["string", "array"]}, required=("model",)),
+)
+async def responses(request: Request) -> Response:
+    """A response from the backend, with the verdict under `semtropy`."""
+    return await _complete(request, "responses")
+
+
 @router.get("/v1/models")
 async def models(request: Request) -> Response:
     """The upstream's models, or the model in this process."""
@@ -68,7 +80,7 @@ async def models(request: Request) -> Response:
         listed = {"id": backend.name, "object": "model", "created": 0, "owned_by": "semtropy"}
         return JSONResponse({"object": "list", "data": [listed]})
     reply = await backend.send("GET", "/models", caller_of(request.scope, gateway.settings), request.headers)
-    return StreamingResponse(_closing(reply), reply.status, reply.passed_headers)
+    return StreamingResponse(reply.relayed(), reply.status, reply.passed_headers)
 
 
 async def _complete(request: Request, kind: CompletionKind) -> Response:
@@ -92,7 +104,7 @@ async def _complete(request: Request, kind: CompletionKind) -> Response:
     reply.close = _timed_until(reply.close, gateway.metrics, start)
     request.scope[LOG_FIELDS] |= {"mode": mode, "stream": asked.streaming}
     if reply.status != 200 or mode == "off" or not reply.readable:
-        return StreamingResponse(_closing(reply), reply.status, reply.passed_headers)
+        return StreamingResponse(reply.relayed(), reply.status, reply.passed_headers)
     proxy = AnswerProxy(gateway, asked, reply, log_fields=request.scope[LOG_FIELDS])
     streamed = "text/event-stream" in reply.headers.get("content-type", "")
     if streamed and mode != "block":
@@ -120,14 +132,6 @@ def _timed_until(
         await close()
 
     return closing
-
-
-async def _closing(reply: BackendReply) -> AsyncIterator[bytes]:
-    try:
-        async for chunk in reply.chunks:
-            yield chunk
-    finally:
-        await reply.close()
 
 
 # Schemas that the descriptions above refer to.

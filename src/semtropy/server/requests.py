@@ -1,0 +1,231 @@
+"""Completion requests that are passed to the backend: what they ask, and how their answers are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ValidationError
+
+from .dialects.chat import ChatDialect
+from .dialects.responses import ResponsesDialect
+from .errors import Problem
+from .schemas import CheckOptions
+from .structures import structure_of
+
+if TYPE_CHECKING:
+    from ..structured import Structure
+    from .dialects import Dialect
+    from .middleware import Caller
+
+__all__ = ["CompletionKind", "CompletionRequest", "parse_json", "read_completion_request"]
+
+CompletionKind = Literal["chat", "completions", "responses"]
+_INPUTS = {"chat": "messages", "completions": "prompt", "responses": "input"}
+_PATHS = {"chat": "/chat/completions", "completions": "/completions", "responses": "/responses"}
+RUN_BY_PROVIDER = (
+    "the provider runs tools for this request, and samples would run them again: nothing was checked"
+)
+IN_CONVERSATION = "samples would become part of the stored conversation: nothing was checked"
+IN_BACKGROUND = "the answer is made in the background: nothing was checked"
+# Fields that the check sets itself when it draws samples; all others are sent as the client wrote them.
+_SET_BY_CHECK = {
+    "model",
+    "stream",
+    "stream_options",
+    "n",
+    "best_of",
+    "echo",
+    "suffix",
+    "temperature",
+    "top_p",
+    "seed",
+}
+_SET_BY_CHECK |= {
+    "logprobs",
+    "top_logprobs",
+    "max_tokens",
+    "max_completion_tokens",
+    "semtropy",
+    "store",
+    "metadata",
+}
+_SET_BY_CHECK |= {"include", "max_output_tokens", "background"}
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """A completion request: the bytes for the backend (`raw`, without the key `semtropy`), and their content."""
+
+    kind: CompletionKind
+    raw: bytes
+    body: Mapping[str, Any]
+    options: CheckOptions
+    caller: Caller
+
+    @property
+    def path(self) -> str:
+        """The path under the upstream's base URL."""
+        return _PATHS[self.kind]
+
+    @property
+    def streaming(self) -> bool:
+        return self.body.get("stream") is True
+
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model") or "")
+
+    @property
+    def question(self) -> str | None:
+        """The question: the last user message, or the prompt; None where it is not one text."""
+        if self.kind == "completions":
+            prompt = self.body.get("prompt")
+            if isinstance(prompt, list) and len(prompt) == 1:
+                prompt = prompt[0]
+            return prompt if isinstance(prompt, str) and prompt.strip() else None
+        messages = self.body.get(_INPUTS[self.kind])
+        if isinstance(messages, str):
+            return _text(messages)
+        for message in reversed(messages if isinstance(messages, list) else []):
+            if isinstance(message, dict) and message.get("role") == "user":
+                return _text(message.get("content"))
+        return None
+
+    @property
+    def unchecked(self) -> str | None:
+        """Why drawing samples for it would do more than answer, None where it would not."""
+        if self.kind != "responses":
+            return None
+        tools = self.body.get("tools")
+        if any(isinstance(tool, dict) and tool.get("type") != "function" for tool in tools or ()):
+            return RUN_BY_PROVIDER
+        if self.body.get("conversation") is not None:
+            return IN_CONVERSATION
+        return IN_BACKGROUND if self.body.get("background") else None
+
+    @property
+    def answer_fields(self) -> dict[str, Any]:
+        """The fields of the request that shape an answer: further samples are drawn with them."""
+        return {name: value for name, value in self.body.items() if name not in _SET_BY_CHECK}
+
+    @property
+    def structure(self) -> Structure | None:
+        """How its answers are read; None for plain text. A schema that cannot be read is an `InputError`."""
+        return structure_of(self.body, choices=self.options.choices, required=self.options.required)
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the backend's replies to it are written."""
+        calls = bool(self.body.get("tools"))
+        return (
+            ResponsesDialect(calls=calls) if self.kind == "responses" else ChatDialect(self.kind, calls=calls)
+        )
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature that its answer is drawn at, None where the client leaves it to the server."""
+        value, top_p = self.body.get("temperature"), self.body.get("top_p")
+        known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2
+        return float(value) if known and (top_p is None or top_p == 1) else None  # type: ignore[arg-type]
+
+    @property
+    def max_tokens(self) -> int | None:
+        for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"):
+            value = self.body.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+        return None
+
+
+def read_completion_request(
+    kind: CompletionKind, raw: bytes, *, caller: Caller, header: str | None, max_prompt: int
+) -> CompletionRequest:
+    """Parse a request. `header` is the value of X-Semtropy, for clients that cannot add a key to the body."""
+    body = parse_json(raw)
+    if not isinstance(body, dict):
+        raise Problem(400, "the body must be a JSON object")
+    field_name = _INPUTS[kind]
+    held = body.get(field_name)
+    stored = (
+        kind == "responses" and held is None
+    )  # the upstream has the input: a prompt by name, a conversation
+    if not stored and (not held or not isinstance(held, list if kind == "chat" else (list, str))):
+        raise Problem(400, f"{field_name} is missing or empty")
+    chosen = body.pop("semtropy", None)
+    if chosen is not None:  # the upstream must not see `semtropy`; without it, it gets the client's own bytes
+        raw = _without_options(body)
+    if header is not None:
+        more = _object(parse_json(header.encode("latin-1", "replace")), "X-Semtropy")
+        chosen = {**_object({} if chosen is None else chosen, "semtropy"), **more}
+    try:
+        options = CheckOptions.model_validate({} if chosen is None else _object(chosen, "semtropy"))
+    except ValidationError as error:
+        raise Problem(400, f"semtropy: {_first_error(error)}") from None
+    size = _characters(held)
+    if size > max_prompt:
+        raise Problem(413, f"the prompt has {size} characters: at most {max_prompt} are allowed")
+    return CompletionRequest(kind, raw, body, options, caller)
+
+
+def _without_options(body: dict[str, Any]) -> bytes:
+    """The body again, without the key `semtropy`; a number like 1e999, which JSON allows, cannot be written again."""
+    try:
+        return json.dumps(body, ensure_ascii=True, allow_nan=False).encode()
+    except ValueError:
+        message = "a number is too large to be passed on: give the options in the header X-Semtropy"
+        raise Problem(400, message) from None
+
+
+def parse_json(raw: bytes) -> Any:
+    """Parse JSON strictly: no NaN or Infinity, no lone surrogates."""
+    try:
+        parsed = json.loads(raw, parse_constant=_no_constant)
+        json.dumps(parsed, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise Problem(400, f"the body is not JSON: {type(error).__name__}") from None
+    return parsed
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _first_error(error: ValidationError) -> str:
+    """The first validation error with its place; the input is not repeated."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}" if place else str(first["msg"])
+
+
+def _object(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Problem(400, f"{name} must be an object")
+    return value
+
+
+def _text(content: Any) -> str | None:
+    if isinstance(content, list):
+        parts = [
+            part.get("text")
+            for part in content
+            if isinstance(part, dict) and part.get("type") in ("text", "input_text")
+        ]
+        content = "\n".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) and content.strip() else None
+
+
+def _characters(value: Any) -> int:
+    """The characters of all strings inside, image URLs included; without recursion, as values may be nested deeply."""
+    total, waiting = 0, [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            total += len(part)
+        elif isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            waiting += part.values()
+    return total
