@@ -19,6 +19,8 @@ from semtropy.models import load_model
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytest_plugins = ("pytester",)  # runs of pytest inside a test, for the plugin
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # A shell's background job ignores Ctrl-C, and hands that on to every command under test.

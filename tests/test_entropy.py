@@ -404,3 +404,11 @@ def test_the_kernel_and_numpy_agree_over_the_whole_range(monkeypatch: pytest.Mon
         assert np.isfinite([one.mean, one.variance, one.log_evidence]).all()
         assert one.variance.min() >= 0
         assert (one.mean <= np.log(sizes) + 1e-9).all()
+
+
+def test_one_meaning_without_bounds_needs_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The NumPy form failed where one meaning is all there is and nothing bounds it from below."""
+    monkeypatch.setattr(contour, "_kernel", None)
+    found = moments([3], [0.0], [1])
+    assert found.mean.tolist() == [0.0]
+    assert found.variance.tolist() == [0.0]

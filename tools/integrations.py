@@ -51,6 +51,13 @@ ADAPTERS = (
     ),
     Adapter("langchain", ("langchain", "local")),
     Adapter("litellm", ("litellm", "local"), ("openai",)),
+    Adapter("pytest", ("local",), quick=True),
+    Adapter("inspect", ("inspect", "local"), ("openai",)),
+    Adapter("tables", ("pandas", "hub", "local"), ("uqlm",)),
+    Adapter("promptfoo", ("local",)),
+    Adapter("deepeval", ("deepeval", "local")),
+    Adapter("ragas", ("ragas", "local")),
+    Adapter("mlflow", ("mlflow", "local")),
 )
 
 
@@ -76,7 +83,18 @@ def run_tests(python: Path, adapter: Adapter) -> str:
     """The last line of its tests; skips count as failures here, where everything is installed."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}
     environment.pop("CI", None)
-    command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", adapter.test]
+    command = [
+        str(python),
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:asyncio",
+        "-rs",
+        adapter.test,
+    ]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr.strip()
     if done.returncode or "skipped" in last:

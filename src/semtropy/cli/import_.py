@@ -12,7 +12,7 @@ from ._text import say
 __all__ = ["register"]
 
 # The names of semtropy.recording.importers.FORMATS, so that the parser need not import them; a test compares.
-FORMATS = ("nature", "paper", "lm-polygraph", "uqlm", "csv")
+FORMATS = ("nature", "paper", "lm-polygraph", "uqlm", "inspect", "csv")
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -331,7 +331,8 @@ def solve_problem(factors: Factors, alpha: float, masses: Floats, tolerance: flo
     rows[:first] = 0.0, 0.0, log_z_alone(factors)
     bounded = factors.floors > 0
     if not bounded.any():
-        rows[first:] = [_closed(factors, alpha, mass) for mass in masses[first:].tolist()]
+        for place, mass in enumerate(masses[first:].tolist(), start=first):
+            rows[place] = _closed(factors, alpha, mass)
     else:
         base = float(np.where(bounded, factors.q, factors.p + factors.q).sum())
         for group in _groups(base, masses[first:]):

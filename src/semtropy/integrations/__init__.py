@@ -5,7 +5,18 @@ Each adapter is a module with the name of its tool, which needs the tool's packa
 
 from __future__ import annotations
 
-from ..steadiness import steadiness
-from .bridge import Bridge
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..steadiness import steadiness
+    from .bridge import Bridge
 
 __all__ = ["Bridge", "steadiness"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load on first use: the pytest plugin is imported by every run of pytest, and must cost nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(".bridge", __name__), name)

@@ -21,6 +21,7 @@ FORMATS = {
     "paper": ("paper", "read_paper"),
     "lm-polygraph": ("lm_polygraph", "read_lm_polygraph"),
     "uqlm": ("uqlm", "read_uqlm"),
+    "inspect": ("inspect_log", "read_inspect"),
     "csv": ("table", "read_table"),
 }
 

@@ -1,0 +1,24 @@
+"""Hugging Face datasets: verdicts as a `Dataset`, one row each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingExtra
+from .rows import verdict_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..verdict import Verdict
+
+__all__ = ["to_dataset"]
+
+
+def to_dataset(verdicts: Iterable[Verdict]) -> Any:
+    """The verdicts as a `datasets.Dataset`, with the columns of the pandas frame."""
+    try:
+        from datasets import Dataset
+    except ImportError as error:
+        raise MissingExtra("datasets", extra="hub") from error
+    return Dataset.from_list([verdict_row(verdict) for verdict in verdicts])

@@ -1,0 +1,71 @@
+"""DeepEval: a metric from 0 to 1 with the reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingExtra
+from .bridge import Bridge, score_reason, steadiness, verdict_data
+
+try:
+    from deepeval.metrics import BaseMetric
+    from deepeval.test_case import SingleTurnParams
+except ImportError as error:
+    raise MissingExtra("deepeval", extra="deepeval") from error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..verdict import Verdict
+
+__all__ = ["SemanticEntropyMetric"]
+
+
+class SemanticEntropyMetric(BaseMetric):
+    """The probability that the actual output deserves no flag; it passes from `threshold` on.
+
+    threshold  the least score that passes
+    ask        draws samples: `(messages, n, temperature)`; without it the option `model` does
+    options    those of `semtropy.check`, and `max_samples`; `entropy_threshold` is its `threshold`
+    """
+
+    _required_params = (SingleTurnParams.INPUT, SingleTurnParams.ACTUAL_OUTPUT)
+
+    def __init__(
+        self,
+        threshold: float = 0.5,
+        *,
+        ask: Callable[..., Any] | None = None,
+        entropy_threshold: float | None = None,
+        **options: Any,
+    ) -> None:
+        self.threshold, self._ask = threshold, ask
+        self.async_mode, self.strict_mode, self.include_reason = True, False, True
+        given = {} if entropy_threshold is None else {"threshold": entropy_threshold}
+        self._bridge = Bridge(**options, **given)
+
+    def measure(self, test_case: Any, *args: Any, **kwargs: Any) -> float:
+        """Score a test case."""
+        return self._keep(self._bridge.check(test_case.input, answer=test_case.actual_output, ask=self._ask))
+
+    async def a_measure(self, test_case: Any, *args: Any, **kwargs: Any) -> float:
+        """`measure`, awaitable."""
+        answer = test_case.actual_output
+        return self._keep(await self._bridge.acheck(test_case.input, answer=answer, ask=self._ask))
+
+    def is_successful(self) -> bool:
+        """Whether the last test case passed."""
+        return bool(self.success)
+
+    @property
+    def __name__(self) -> str:
+        return "Semantic entropy"
+
+    def _keep(self, verdict: Verdict) -> float:
+        score = steadiness(verdict)
+        self.reason, self.score_breakdown = score_reason(verdict), verdict_data(verdict)
+        if score is None:  # DeepEval has no unscored: the error says why
+            self.error, self.success, self.score = self.reason, False, 0.0
+        else:
+            self.error, self.success, self.score = None, score >= self.threshold, score
+        return float(self.score)

@@ -1,0 +1,25 @@
+"""pandas: verdicts as a data frame, one row each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingExtra
+from .rows import verdict_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..verdict import Verdict
+
+__all__ = ["to_frame"]
+
+
+def to_frame(verdicts: Iterable[Verdict]) -> Any:
+    """The verdicts as a frame: question, answer, outcome, score, entropy, agreement, cost; unknown is missing."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtra("pandas", extra="pandas") from error
+    frame = pandas.DataFrame([verdict_row(verdict) for verdict in verdicts])
+    return frame.convert_dtypes()
