@@ -41,8 +41,9 @@ class SemanticEntropyMetric(BaseMetric):
     ) -> None:
         self.threshold, self._ask = threshold, ask
         self.async_mode, self.strict_mode, self.include_reason = True, False, True
-        given = {} if entropy_threshold is None else {"threshold": entropy_threshold}
-        self._bridge = Bridge(**options, **given)
+        if entropy_threshold is not None:
+            options["threshold"] = entropy_threshold
+        self._bridge = Bridge(**options)
 
     def measure(self, test_case: Any, *args: Any, **kwargs: Any) -> float:
         """Score a test case."""
@@ -62,6 +63,7 @@ class SemanticEntropyMetric(BaseMetric):
         return "Semantic entropy"
 
     def _keep(self, verdict: Verdict) -> float:
+        self.error: str | None
         score = steadiness(verdict)
         self.reason, self.score_breakdown = score_reason(verdict), verdict_data(verdict)
         if score is None:  # DeepEval has no unscored: the error says why

@@ -30,7 +30,7 @@ def semantic_entropy_scorer(
     """
     bridge = Bridge(**options)
 
-    @scorer(name="semantic_entropy")  # type: ignore[untyped-decorator]
+    @scorer(name="semantic_entropy")
     def score(inputs: dict[str, Any], outputs: Any) -> Any:
         verdict = bridge.check(inputs[question], answer=str(outputs), ask=ask)
         return Feedback(

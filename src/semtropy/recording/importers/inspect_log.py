@@ -38,7 +38,7 @@ def read_inspect(path: Path) -> Imported:
         "temperature": log.eval.model_generate_config.temperature,
         "eos_included": None,
     }
-    return Imported(header, rows, tuple(notes))
+    return Imported(header, rows, notes)
 
 
 def _row(samples: list[Any]) -> dict[str, Any]:
