@@ -299,6 +299,7 @@ def uqlm_data() -> dict[str, Any]:
         "normalized_probability": [0.875, math.nan],
         "discrete_entropy_values": [1.25, 0.0],
         "judge_1": ["0.25", None],
+        "num_semantic_sets": [1, 2],
         "note": ["none", "of these"],
     }
 
@@ -319,6 +320,8 @@ def check_uqlm(recording: Recording, question: str = "Capital of France?") -> No
         "uqlm/discrete_entropy_values": 1.25,
         "uqlm/judge_1": 0.75,
     }
+    counted = first["uqlm"].pop("num_semantic_sets")  # a number in a dict, text in a CSV file
+    assert str(counted) == "1"
     assert first["uqlm"] == {"note": "none"}
 
 

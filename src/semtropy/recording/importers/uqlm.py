@@ -79,6 +79,8 @@ def _split_scores(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, fl
         entropy = name.endswith(("entropy_value", "entropy_values"))
         if value is None or (isinstance(value, float) and math.isnan(value)):
             scores[f"uqlm/{name}"] = None
+        elif name.startswith("num_"):  # a count, even where it happens to be 0 or 1
+            extra[name] = value
         elif number is not None and (entropy or 0 <= number <= 1):
             scores[f"uqlm/{name}"] = number if entropy else 1 - number
         else:
