@@ -1,4 +1,4 @@
-"""`python -m training data|train|export|evaluate|all`: see README.md."""
+"""`python -m training data|train|distil|export|tune|groups|evaluate|all`: see README.md."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import argparse
 import json
 from pathlib import Path
 
+_STEPS = ("data", "train", "distil", "export", "tune", "groups", "evaluate")
+
 
 def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
-    parser.add_argument("step", choices=("data", "train", "export", "evaluate", "all"))
+    parser.add_argument("step", choices=(*_STEPS, "all"))
     parser.add_argument(
         "--raw", type=Path, default=Path("training/raw"), help="the downloaded sources (README.md)"
     )
@@ -18,6 +20,19 @@ def main() -> None:
     parser.add_argument(
         "--meanings", type=Path, default=Path("../shared/data/meanings/llama-3.1-8b--trivia_qa.jsonl.gz")
     )
+    parser.add_argument(
+        "--judged",
+        type=Path,
+        default=Path("../shared/data/meanings/qwen2.5-coder-1.5b--judged.jsonl.gz"),
+        help="sampled answers with a teacher's opinion of every pair, for distil, tune and groups",
+    )
+    parser.add_argument(
+        "--side", choices=("tune", "test"), default="tune", help="groups: the test is for the last look only"
+    )
+    parser.add_argument("--seconds", type=float, default=360, help="distil: about so long for each run")
+    parser.add_argument("--shifts", type=float, nargs="+", default=[-4.4, -4.1, -3.8, -3.5])
+    parser.add_argument("--hints", type=float, nargs="+", default=[0.0, 2.0, 2.5, 3.0])
+    parser.add_argument("--priors", type=float, nargs="+", default=[0.0, 0.4, 0.6, 0.8])
     parser.add_argument("--data", type=Path, default=Path("training/build/data"))
     parser.add_argument(
         "--start", type=Path, help="the wheel or folder of all-MiniLM-L6-v2; found in --raw by default"
@@ -35,8 +50,9 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=300, help="evaluate on so many held-out pairs a source")
     parser.add_argument("--most", type=int, default=80, help="evaluate groups on so many held-out questions")
     arguments = parser.parse_args()
-    steps = {"data": _data, "train": _train, "export": _export, "evaluate": _evaluate}
-    for step in steps if arguments.step == "all" else (arguments.step,):
+    steps = {"data": _data, "train": _train, "distil": _distil, "export": _export, "tune": _tune,
+             "groups": _groups, "evaluate": _evaluate}  # fmt: skip
+    for step in _STEPS if arguments.step == "all" else (arguments.step,):
         steps[step](arguments)
 
 
@@ -68,6 +84,37 @@ def _train(arguments: argparse.Namespace) -> None:
         seeds=range(len(arguments.rates)), rates=arguments.rates, aux=arguments.cosine, limit=arguments.limit,
         resume=arguments.resume, keep=arguments.keep,
     )  # fmt: skip
+
+
+def _distil(arguments: argparse.Namespace) -> None:
+    import torch
+    from tokenizers import Tokenizer
+
+    from .distil import run
+    from .export import load
+    from .model import start
+
+    config, _, tokenizer = start(_wheel(arguments))
+    begun = load(arguments.resume or arguments.out / "judge.pt").state_dict()
+    run(
+        arguments.data, arguments.judged, begun, config, Tokenizer.from_buffer(tokenizer), arguments.out,
+        device="cuda" if torch.cuda.is_available() else "cpu", seconds=arguments.seconds, limit=arguments.limit,
+    )  # fmt: skip
+
+
+def _tune(arguments: argparse.Namespace) -> None:
+    from .tune import calibrations
+
+    for shift, hint, prior, found in calibrations(
+        arguments.judged, arguments.shifts, arguments.hints, arguments.priors
+    ):
+        print(f"shift {shift:g}, hint {hint:g}, prior {prior:g}: {found.line()}", flush=True)
+
+
+def _groups(arguments: argparse.Namespace) -> None:
+    from .tune import figures
+
+    print(*figures(arguments.judged, arguments.side), sep="\n")
 
 
 def _export(arguments: argparse.Namespace) -> None:

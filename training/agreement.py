@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semtropy.meaning.grouping import GroupingTask, cluster_many
+from semtropy.meaning.partition import PRIOR
 
 from .evaluate import adjusted_rand
 
@@ -68,10 +69,10 @@ def _groups(row: JudgedQuestion, same: Any) -> list[int]:
     return meanings
 
 
-def judges_groups(rows: Sequence[JudgedQuestion], judge: Any) -> list[list[int]]:
+def judges_groups(rows: Sequence[JudgedQuestion], judge: Any, *, prior: float = PRIOR) -> list[list[int]]:
     """The partition of each question by a judge, as the package makes it."""
     tasks = [GroupingTask(row.question, [row.texts[place] for place in row.order]) for row in rows]
-    return [grouped.meanings for grouped in cluster_many(tasks, judge)]
+    return [grouped.meanings for grouped in cluster_many(tasks, judge, prior=prior)]
 
 
 def strings_groups(rows: Sequence[JudgedQuestion]) -> list[list[int]]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,15 +20,15 @@ import torch
 from torch.nn import functional
 
 from .evaluate import aucs
+from .generate import invented
+from .model import CrossEncoder
 from .pairs import NOT_ENTAILMENT, Pair, read
+from .sources import judged
 from .train import Encoded, loss_of, odds, predict, probe_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from .model import CrossEncoder
-    from .sources import judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,44 @@ class Recipe:
     slope: float = 1.5
     positive: float = 1.0
     seed: int = 0
+
+
+# The four runs whose weights are averaged in the judge that ships.
+RECIPES = (
+    Recipe(rate=1.5e-4, epochs=4, weight=3.0, positive=6.0, hard=320, soft=320, seed=10),
+    Recipe(rate=1e-4, epochs=4, weight=3.0, positive=10.0, hard=320, soft=320, slope=2.0, seed=11),
+    Recipe(rate=2e-4, epochs=4, weight=4.0, positive=4.0, hard=256, soft=384, slope=1.0, seed=12),
+    Recipe(rate=1.5e-4, epochs=4, weight=2.0, positive=4.0, hard=384, soft=256, seed=13),
+)
+INVENTED = 9000  # pairs of made-up names
+
+
+def run(
+    data: Path, answers: Path, start: dict[str, Any], config: dict[str, Any], tokenizer: Any, out: Path, *,
+    device: str, seconds: float, limit: int | None = None, recipes: Sequence[Recipe] = RECIPES,
+) -> None:  # fmt: skip
+    """Train every recipe from `start`, average the runs and write judge.pt and distil.jsonl, a line for each run."""
+    judged.check_split(answers)
+    held = {row.question for side in ("tune", "test") for row in judged.read(answers, side)}
+    pairs = labelled(data, held, limit)
+    pairs += invented.pairs(random.Random(5), test=False, count=limit // 10 if limit else INVENTED)
+    rows = judged.read(answers, "train")
+    hard, total, lines = Encoded(pairs, tokenizer), dict[str, Any](), []
+    model = CrossEncoder(config).to(device)
+    for recipe in recipes:
+        model.load_state_dict(start, strict=False)
+        soft = list(islice(judged.soft_pairs(rows, recipe.slope), limit))
+        batches = SoftBatches(soft, tokenizer, recipe.soft, np.random.default_rng(recipe.seed))
+        train(model, hard, batches, recipe, device=device, seconds=seconds)
+        for name, value in model.state_dict().items():
+            total[name] = total.get(name, 0) + value.detach().double().cpu() / len(recipes)
+        each = 1500 if limit is None else 2
+        lines.append(describe(recipe, report(model, data, tokenizer, device=device, each=each)))
+        print(lines[-1], flush=True)
+    model.load_state_dict({name: value.to(torch.float32) for name, value in total.items()}, strict=False)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "distil.jsonl").write_text("\n".join(lines) + "\n")
+    save(model, config, out / "judge.pt")
 
 
 def labelled(data: Path, questions: set[str], limit: int | None = None) -> list[Pair]:

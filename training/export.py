@@ -49,13 +49,16 @@ def quantise(source: Path, target: Path) -> None:
         )
 
 
-def settings(folder: Path, scale: float, shift: float) -> None:
+HINT = 2.5  # log-odds that a hint of the wording adds; `python -m training tune` compares others
+
+
+def settings(folder: Path, scale: float, shift: float, hint: float = HINT) -> None:
     """Write judge.json: the name (with a digest of the weights, for caches) and the calibration."""
     digest = hashlib.sha256((folder / "judge.onnx").read_bytes()).hexdigest()[:8]
     made = {
         "name": f"builtin-2-{digest}",
         "question_tokens": SHIPPED_QUESTION_TOKENS,
-        "calibration": {"scale": round(scale, 4), "shift": round(shift, 4)},
+        "calibration": {"scale": round(scale, 4), "shift": round(shift, 4), "hint": hint},
     }
     (folder / "judge.json").write_text(json.dumps(made, indent=1) + "\n")
 
