@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from tools.markdown import blocks
 from semtropy.integrations import pytest as plugin
 
 ROOT = Path(__file__).resolve().parent.parent
-PLUGIN = "-p", "semtropy.integrations.pytest"
+INSTALLED = any(found.name == "semtropy" for found in entry_points(group="pytest11"))
+PLUGIN = () if INSTALLED else ("-p", "semtropy.integrations.pytest")
 TEST = """
 import itertools
 import pytest

@@ -161,6 +161,9 @@ def test_awaiting_gives_what_calling_gives(model):
             await model.aclose()
         return samples
 
+    model.sample(
+        QUESTION, 5, rng=np.random.default_rng(3)
+    )  # a server rounds differently before its cache is filled
     called = model.sample(QUESTION, 5, rng=np.random.default_rng(4))
     awaited = asyncio.run(drawn())
     assert len(called) == 5

@@ -70,7 +70,7 @@ def test_a_missing_kernel_is_said() -> None:
 def test_extras(root: Path) -> None:
     """The extras the design names, and one per adapter; `all` leaves out torch, Ray and adapters."""
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    adapters = {extra for each in ADAPTERS for extra in each.extras} - {"local", "study", "server"}
+    adapters = {extra for each in ADAPTERS for extra in each.extras} - {"local", "study", "server", "hub"}
     assert set(extras) - adapters == {"local", "study", "server", "transformers", "ray", "hub", "all", "dev"}
     assert extras["all"] == ["semtropy[local,study,server]"]
     assert not re.search(
