@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
@@ -115,15 +116,16 @@ class Scorer(Protocol[Input]):
     def __call__(self, judged: Input) -> float: ...
 
 
-class SampleScorer:
+class SampleScorer(ABC):
     """A scorer of samples, whose score changes with their number. `batch` scores many questions at once."""
 
     name: ClassVar[str]
     sees: ClassVar[type[Any]]
     unit: ClassVar[str | None] = None
 
+    @abstractmethod
     def __call__(self, drawn: Any) -> float:
-        raise NotImplementedError
+        """The score of one judged answer."""
 
     def batch(self, drawn: Sequence[Any]) -> Beliefs:
         """One score for each; a variance where the method has one."""
