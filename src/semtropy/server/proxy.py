@@ -64,10 +64,10 @@ class AnswerProxy:
 
     def _start(self, stack: ExitStack) -> None:
         """Start the check, unless it is under way; when the stack unwinds, it is left."""
-        request, question = self.request, self.request.question
+        request, prompt = self.request, self.request.prompt
         budget = request.options.budget
         none_wanted = budget is not None and budget.samples == 0
-        if self._started or question is None or none_wanted or request.unchecked is not None:
+        if self._started or prompt is None or none_wanted or request.unchecked is not None:
             return
         self._started = True
         identity = [
@@ -79,7 +79,7 @@ class AnswerProxy:
         ]
         try:
             self._check = self.service.start(
-                question,
+                prompt,
                 self.gateway.backend.sampler(request),
                 request.options,
                 structure=request.structure,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from ..conversation import as_messages, last_question
+from ..errors import InputError
 from .dialects.chat import ChatDialect
 from .dialects.responses import ResponsesDialect
 from .errors import Problem
@@ -16,11 +18,12 @@ from .schemas import CheckOptions
 from .structures import structure_of
 
 if TYPE_CHECKING:
+    from ..conversation import Prompt
     from ..structured import Structure
     from .dialects import Dialect
     from .middleware import Caller
 
-__all__ = ["CompletionKind", "CompletionRequest", "parse_json", "read_completion_request"]
+__all__ = ["CompletionKind", "CompletionRequest", "characters", "parse_json", "read_completion_request"]
 
 CompletionKind = Literal["chat", "completions", "responses"]
 _INPUTS = {"chat": "messages", "completions": "prompt", "responses": "input"}
@@ -95,6 +98,29 @@ class CompletionRequest:
         return None
 
     @property
+    def prompt(self) -> Prompt | None:
+        """What is asked: the whole conversation where it is one, for the judge too, or the question alone."""
+        question = self.question
+        if question is None or self.kind == "completions":
+            return question
+        try:
+            messages = as_messages(self._messages())
+            alone = len(messages) == 1 and isinstance(messages[0].get("content"), str)
+            return question if alone or last_question(messages) != question.strip() else messages
+        except InputError:  # such as a conversation that ends with the beginning of an answer
+            return question
+
+    def _messages(self) -> list[Any]:
+        """The messages of a chat, or what the responses API has in their place."""
+        if self.kind == "chat":
+            return list(self.body["messages"])
+        instructions, held = self.body.get("instructions"), self.body.get("input")
+        items = [{"role": "user", "content": held}] if isinstance(held, str) else held or []
+        said = [_message(item) for item in items if isinstance(item, dict) and "role" in item]
+        system = isinstance(instructions, str) and instructions.strip()
+        return [{"role": "system", "content": instructions}, *said] if system else said
+
+    @property
     def unchecked(self) -> str | None:
         """Why drawing samples for it would do more than answer, None where it would not."""
         if self.kind != "responses":
@@ -164,7 +190,7 @@ def read_completion_request(
         options = CheckOptions.model_validate({} if chosen is None else _object(chosen, "semtropy"))
     except ValidationError as error:
         raise Problem(400, f"semtropy: {_first_error(error)}") from None
-    size = _characters(held)
+    size = characters(held)
     if size > max_prompt:
         raise Problem(413, f"the prompt has {size} characters: at most {max_prompt} are allowed")
     return CompletionRequest(kind, raw, body, options, caller)
@@ -206,18 +232,23 @@ def _object(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
+def _message(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An item of the responses API as a chat message: its text alone."""
+    return {"role": item["role"], "content": _text(item.get("content")) or ""}
+
+
 def _text(content: Any) -> str | None:
     if isinstance(content, list):
         parts = [
             part.get("text")
             for part in content
-            if isinstance(part, dict) and part.get("type") in ("text", "input_text")
+            if isinstance(part, dict) and part.get("type") in ("text", "input_text", "output_text")
         ]
         content = "\n".join(part for part in parts if isinstance(part, str))
     return content if isinstance(content, str) and content.strip() else None
 
 
-def _characters(value: Any) -> int:
+def characters(value: Any) -> int:
     """The characters of all strings inside, image URLs included; without recursion, as values may be nested deeply."""
     total, waiting = 0, [value]
     while waiting:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ..conversation import as_messages
 from ..meaning import NAMES as JUDGES
 from ..samples import MOST_TOKEN_ENTROPY
+
+if TYPE_CHECKING:
+    from ..conversation import Prompt
 
 __all__ = [
     "BudgetOptions",
@@ -84,15 +88,32 @@ class CheckOptions(_Schema):
 
 
 class CheckRequest(CheckOptions):
-    """A question to check."""
+    """A question or a conversation to check, and the answer where there is one already."""
 
-    prompt: str = Field(min_length=1)
+    prompt: str | None = Field(None, min_length=1)
+    messages: list[dict[str, Any]] | None = Field(
+        None, min_length=1, description="chat messages that end with the one to answer, instead of a prompt"
+    )
+    system: str | None = Field(None, max_length=100_000, description="a system message before the prompt")
+    answer: str | None = Field(None, max_length=100_000, description="judge this answer; no other is drawn")
     model: Text | None = Field(None, description="the upstream's model to ask")
     stream: bool = Field(False, description="send each step as a server-sent event")
     seed: int | None = Field(None, ge=0, lt=2**63)
     answer_schema: dict[str, Any] | None = Field(
         None, alias="schema", description="answers are JSON of this schema, judged field by field"
     )
+
+    @model_validator(mode="after")
+    def _asked(self) -> CheckRequest:
+        if (self.prompt is None) == (self.messages is None):
+            raise ValueError("give one of prompt, messages")
+        return self
+
+    def asked(self) -> Prompt:
+        """The prompt for the model: the question, or messages where there are some or a system message."""
+        if self.messages is None and self.system is None:
+            return self.prompt or ""
+        return as_messages(self.messages or self.prompt or "", self.system)
 
 
 class RecordedSample(_Schema):

@@ -30,6 +30,7 @@ from .telemetry import log, timed_estimator, timed_judge, timed_model
 if TYPE_CHECKING:
     from fastapi import Request
 
+    from ..conversation import Prompt
     from ..inquiry import Grouping
     from ..nouns import Model, Sample
     from ..structured import Structure
@@ -57,6 +58,7 @@ SLACK = 0.2
 class PendingCheck:
     """A check that was started or joined: its run, what draws and judges, and its source (new, shared or cached)."""
 
+    prompt: Prompt
     run: CheckRun
     checker: Checker
     source: str
@@ -76,7 +78,7 @@ class Service:
 
     def start(
         self,
-        question: str,
+        prompt: Prompt,
         model: Model,
         options: CheckOptions,
         *,
@@ -85,6 +87,7 @@ class Service:
         seed: int | None = None,
         streamed: bool = False,
         answered: bool = False,
+        answer: Sample | None = None,
     ) -> PendingCheck:
         """Start a check, or join an identical one.
 
@@ -92,6 +95,7 @@ class Service:
         structure  how its answers are read; None for plain text. The identity and the options determine it
         streamed   the caller follows the steps: shared while it runs, but not cached, as steps keep large distributions
         answered   the client gets its answer elsewhere: only samples are drawn
+        answer     the answer to judge, where the caller has one
         """
         terms = self._terms(options)
         chosen_judge = self.policy.judge(options.judge, model)
@@ -100,7 +104,7 @@ class Service:
 
         async def steps() -> AsyncIterator[Step]:
             last: Step | None = None
-            source = checker.astream(question, answer=PENDING if answered else None, rng=seed)
+            source = checker.astream(prompt, answer=PENDING if answered else answer, rng=seed)
             async for step in _within(source, terms.budget.seconds):
                 last = step
                 yield step
@@ -108,7 +112,7 @@ class Service:
                 self.metrics.run_finished(last)
 
         chosen = options.model_dump(exclude={"mode", "place", "cache"}, mode="json")
-        content = json.dumps([question, identity, chosen, seed, streamed, answered], sort_keys=True)
+        content = json.dumps([prompt, identity, chosen, seed, streamed, answered], sort_keys=True)
         # The identity holds the client's key: only this digest, salted anew by each process, outlives the request.
         digest = hashlib.blake2b(content.encode(), key=self._salt).digest()
         name = digest if options.cache else secrets.token_bytes(16)
@@ -118,7 +122,7 @@ class Service:
         elif run.judge is not None:
             checker = replace(checker, judge=run.judge)
         self.metrics.runs.labels(source).inc()
-        return PendingCheck(run, checker, source)
+        return PendingCheck(prompt, run, checker, source)
 
     def _terms(self, options: CheckOptions) -> Terms:
         terms = self.policy.terms(options)
@@ -180,7 +184,7 @@ class Service:
             return await asyncio.to_thread(_conclude, step, check.checker)
         seconds = check.terms.budget.seconds
         left = None if seconds is None else max(JUDGING, seconds - step.spent.seconds)
-        steps = check.checker.astream(step.question, answer=answer, earlier=step)
+        steps = check.checker.astream(check.prompt, answer=answer, earlier=step)
         try:
             judged = [each async for each in _within(steps, left)][-1]
         except (

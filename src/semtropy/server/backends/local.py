@@ -21,6 +21,7 @@ from . import BackendReply
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...conversation import Prompt
     from ...nouns import Model, Sample
     from ..middleware import Caller
     from ..requests import CompletionRequest
@@ -46,10 +47,10 @@ class LocalBackend:
 
     async def open(self, request: CompletionRequest, headers: Mapping[str, str]) -> BackendReply:
         """Answer a request."""
-        question = request.question
-        if question is None:
+        prompt = request.prompt
+        if prompt is None:
             raise Problem(400, "the built-in model answers one question in text: none was found")
-        samples = await self._draw(question, request)
+        samples = await self._draw(prompt, request)
         content = "text/event-stream" if request.streaming else "application/json"
         if request.kind == "responses":
             made = _response(self.name, samples[0])
@@ -60,7 +61,7 @@ class LocalBackend:
             chunks = [_completion(request, self.name, samples)]
         return BackendReply(200, {"content-type": content}, _each(chunks), _do_nothing)
 
-    async def _draw(self, question: str, request: CompletionRequest) -> list[Sample]:
+    async def _draw(self, prompt: Prompt, request: CompletionRequest) -> list[Sample]:
         body = request.body
         temperature, n, seed = body.get("temperature"), body.get("n"), body.get("seed")
         if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
@@ -71,7 +72,7 @@ class LocalBackend:
             raise Problem(400, "seed must be a whole number from 0")
         samples = await asyncio.to_thread(
             self.sampler(request).sample,
-            question,
+            prompt,
             n or 1,
             temperature=1.0 if temperature is None else max(0.01, float(temperature)),
             rng=np.random.default_rng(seed),

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from ...nouns import Sample
 from ...structured import load_structure
 from ..errors import Problem, as_problem, error_body
 from ..middleware import caller_of, while_connected
 from ..permissions import forbid_locked
 from ..policy import terms_to_json
+from ..requests import characters
 from ..schemas import CheckRequest  # noqa: TC001 (FastAPI reads the annotation)
 from ..service import gateway_of
 from ..sse import event
@@ -21,6 +23,7 @@ from ..steps import step_to_json
 from ..telemetry import LOG_FIELDS
 
 if TYPE_CHECKING:
+    from ...conversation import Prompt
     from ...verdict import Verdict
     from ..service import Gateway, PendingCheck
 
@@ -33,7 +36,8 @@ router = APIRouter()
 async def check(body: CheckRequest, request: Request) -> Response:
     """Check a question: the verdict, or with `stream` a server-sent event per step and then the verdict."""
     gateway = gateway_of(request)
-    refuse_long_prompt(body.prompt, gateway)
+    prompt = body.asked()
+    refuse_long_prompt(prompt, gateway)
     forbid_locked(body, gateway.settings)
     caller = caller_of(request.scope, gateway.settings)
     model = gateway.backend.model(body.model, caller)
@@ -42,13 +46,14 @@ async def check(body: CheckRequest, request: Request) -> Response:
     if structure is not None:
         model = structure.asking(model)
     pending = gateway.service.start(
-        body.prompt,
+        prompt,
         model,
         body,
         identity=["check", model.name, caller.identity],
         structure=structure,
         seed=body.seed,
         streamed=body.stream,
+        answer=None if body.answer is None else Sample(body.answer),
     )
     log_fields = request.scope[LOG_FIELDS]
     log_fields |= {"stream": body.stream, "source": pending.source}
@@ -91,8 +96,8 @@ def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
     return verdict.to_dict() | {"sentence": verdict.headline(), "explanation": verdict.explain()}
 
 
-def refuse_long_prompt(prompt: str, gateway: Gateway) -> None:
+def refuse_long_prompt(prompt: Prompt, gateway: Gateway) -> None:
     """Raise 413 for a prompt above `max_prompt`."""
-    limit = gateway.settings.max_prompt
-    if len(prompt) > limit:
-        raise Problem(413, f"the prompt has {len(prompt)} characters: at most {limit} are allowed")
+    limit, size = gateway.settings.max_prompt, characters(prompt)
+    if size > limit:
+        raise Problem(413, f"the prompt has {size} characters: at most {limit} are allowed")
