@@ -16,9 +16,9 @@ from semtropy.meaning import ScriptedJudge, load_judge
 from semtropy.meaning.exact import Exact
 from semtropy.meaning.grouping import GroupingTask, cluster_many
 from semtropy.meaning.numeric import Numeric
-from semtropy.meaning.recordings import cluster_recording
 from semtropy.recording import read_recording, write_recording
 from semtropy.recording.store import RecordingStore
+from semtropy.study.cluster import cluster_recording
 
 ROWS = [
     {

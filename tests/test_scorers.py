@@ -202,7 +202,7 @@ def test_each_pair_of_different_texts_is_judged_once_in_both_directions(tmp_path
     judge = ScriptedJudge(lambda question, a, b: 0.25 if (a, b) == ("a", "b") else 0.5)
     source = recording(tmp_path, [question(0), question(1, "aaaa", "a"), question(2, "abcab")])
     report = relate_recording(source, tmp_path / "out.jsonl", judge, first=3)
-    assert len(judge.asked) == len(set(judge.asked)) == report.judgements == 6 + 0 + 6
+    assert len(judge.asked) == len(set(judge.asked)) == report.tally.judgements == 6 + 0 + 6
     rows = read_recording(tmp_path / "out.jsonl").rows
     assert rows[0]["relations"]["texts"] == ["a", "b", "c"]  # the answer is one of them
     assert rows[0]["relations"]["entails"][0] == [1.0, 0.25, 0.5]
@@ -218,9 +218,43 @@ def test_related_questions_are_kept(tmp_path: Path) -> None:
     source = recording(tmp_path, [question(0)])
     relate_recording(source, tmp_path / "one.jsonl", judge)
     again = relate_recording(tmp_path / "one.jsonl", tmp_path / "two.jsonl", judge)
-    assert (again.kept, again.judgements) == (1, 0)
+    assert (again.kept, again.tally.judgements) == (1, 0)
     anew = relate_recording(tmp_path / "one.jsonl", tmp_path / "two.jsonl", judge, every=True)
-    assert (anew.kept, anew.judgements) == (0, 6)
+    assert (anew.kept, anew.tally.judgements) == (0, 6)
+
+
+def test_an_interrupted_relate_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    source, out = recording(tmp_path, [question(n) for n in range(40)]), tmp_path / "out.jsonl"
+
+    def power_cut(question: str, a: str, b: str) -> float:
+        if question == "q20":
+            raise RuntimeError("power cut")
+        return 0.5
+
+    with pytest.raises(RuntimeError):
+        relate_recording(source, out, ScriptedJudge(power_cut))
+    assert not out.exists()
+    judge = ScriptedJudge(lambda question, a, b: 0.5)
+    report = relate_recording(source, out, judge)
+    assert (report.questions, report.resumed, report.kept) == (40, 16, 0)  # a window of 16 was done
+    assert {asked for asked, _, _ in judge.asked} == {f"q{n}" for n in range(16, 40)}
+    relate_recording(source, tmp_path / "whole.jsonl", judge)
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_a_question_that_changed_is_judged_again_with_those_after_it(tmp_path: Path) -> None:
+    rows = [question(n) for n in range(40)]
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(ZeroDivisionError):
+        relate_recording(
+            recording(tmp_path, rows), out, ScriptedJudge(lambda q, a, b: 1 / 0 if q == "q39" else 0.5)
+        )
+    rows[5]["samples"][0]["text"] = "b"
+    judge = ScriptedJudge(lambda question, a, b: 0.25)
+    assert relate_recording(recording(tmp_path, rows), out, judge).resumed == 5
+    found = [row["relations"]["entails"][0][1] for row in read_recording(out)]
+    assert found == [0.5] * 5 + [0.25] * 35
 
 
 def test_the_command_relates_and_the_study_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

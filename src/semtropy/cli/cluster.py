@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ._judging import add_judging, judge_and_report
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["add_judging", "register"]
+__all__ = ["register"]
 
 
 def register(commands: Any) -> None:
@@ -33,34 +33,9 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def add_judging(parser: argparse.ArgumentParser) -> None:
-    """Add what commands share that judge the answers of one recording and write another."""
-    add = parser.add_argument
-    add("source", metavar="IN", help="a recording (.jsonl, .jsonl.gz, .parquet) or the folder of a run")
-    add("out", metavar="OUT", help="the recording to write: .jsonl, .jsonl.gz or .parquet")
-    add(
-        "--judge",
-        metavar="J",
-        help="builtin, exact, normalised, numeric, nli:NAME_OR_PATH or llm:MODEL (default: builtin)",
-    )
-    add("--cache", type=Path, metavar="FILE", help="an SQLite file that stores judgements for later runs")
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Cluster, and report what it took."""
-    from ..meaning import load_judge
-    from ..meaning.recordings import cluster_recording
-    from ..recording import open_recording
-    from .progress import GroupingProgress
+    from ..study.cluster import Grouping
 
-    report = cluster_recording(
-        arguments.source,
-        arguments.out,
-        load_judge(arguments.judge, cache=arguments.cache),
-        mode=arguments.mode,
-        every=arguments.all,
-        window=arguments.window,
-        watch=GroupingProgress(lambda: sum(1 for _ in open_recording(arguments.source).rows), sys.stderr),
-    )
-    print(f"{arguments.out}", *report.lines(), sep="\n")
-    return 0
+    judging = Grouping(arguments.mode, arguments.all, arguments.window)
+    return judge_and_report(arguments, judging, doing="grouping by meaning")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from .cluster import add_judging
+from ._judging import add_judging, judge_and_report
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +19,7 @@ def register(commands: Any) -> None:
         help="judge which answers of a recording entail or contradict each other",
         description=(
             "Judge every pair of different texts among the answer and the first samples of each question, in both "
-            "directions, for methods that compare answers pairwise. With --cache an interrupted run resumes."
+            "directions, for methods that compare answers pairwise. An interrupted run can be resumed."
         ),
     )
     add_judging(parser)
@@ -32,20 +31,6 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Relate, and report what it took."""
-    from ..meaning import load_judge
-    from ..recording import open_recording
-    from ..study.relate import relate_recording
-    from .progress import GroupingProgress
+    from ..study.relate import Relating
 
-    report = relate_recording(
-        arguments.source,
-        arguments.out,
-        load_judge(arguments.judge, cache=arguments.cache),
-        first=arguments.first,
-        every=arguments.all,
-        watch=GroupingProgress(
-            lambda: sum(1 for _ in open_recording(arguments.source).rows), sys.stderr, doing="relating"
-        ),
-    )
-    print(f"{arguments.out}", *report.lines(), sep="\n")
-    return 0
+    return judge_and_report(arguments, Relating(arguments.first, arguments.all), doing="relating")

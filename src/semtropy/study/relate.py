@@ -7,17 +7,16 @@ judge. Identical texts are not judged.
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 from itertools import islice, permutations
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..recording import Header, open_recording, write_recording
+from ..meaning.partition import Tally
 from ..recording.relations import Relations
+from .judging import JudgingReport, judge_recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,29 +26,65 @@ if TYPE_CHECKING:
     from ..nouns import Judge
     from ..recording import Row
 
-__all__ = ["FIRST", "RelateReport", "relate_recording", "relate_row"]
+__all__ = ["FIRST", "Relating", "relate_recording", "relate_row"]
 
 FIRST = 20
 WINDOW = 16
 
 
-@dataclass(slots=True)
-class RelateReport:
-    """What relating a recording took: its questions, how many of them had relations before, and the judgements."""
+@dataclass(frozen=True, slots=True)
+class Relating:
+    """The relations of each row's answer and first samples.
 
-    questions: int = 0
-    kept: int = 0
-    judgements: int = 0
-    hits: int = 0
-    seconds: float = 0.0
+    first  the number of samples of a row to relate
+    every  also judge rows whose relations hold all of these texts
+    """
 
-    def lines(self) -> list[str]:
-        """The report as a person reads it."""
-        return [
-            f"questions         {self.questions:,} ({self.kept:,} had relations)",
-            f"judgements        {self.judgements:,}, {self.hits:,} from the cache",
-            f"seconds           {self.seconds:.1f}",
-        ]
+    first: int = FIRST
+    every: bool = False
+    column = "relations"
+    doing = "relating"
+    window = WINDOW
+
+    def __post_init__(self) -> None:
+        if self.first < 1:
+            raise InputError(
+                f"--first is {self.first}: the number of samples of a question to relate, at least 1"
+            )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What decides the relations beside the judge."""
+        return {"first": self.first}
+
+    def has(self, row: Row) -> bool:
+        """Whether the relations of the row hold all of these texts."""
+        known = None if self.every else row.relations
+        return known is not None and known.places(_texts(row, self.first)) is not None
+
+    def find(self, rows: Iterable[Row], judge: Judge) -> Iterator[tuple[Row, dict[str, Any], Tally]]:
+        """The relations of each row; what a window of rows asks is judged together."""
+        waiting = iter(rows)
+        while window := list(islice(waiting, WINDOW)):
+            wanted = [_texts(row, self.first) for row in window]
+            triples = [
+                (row.question, one, other)
+                for row, texts in zip(window, wanted, strict=True)
+                for one, other in permutations(texts, 2)
+            ]
+            ask = getattr(judge, "relations", judge.entails)
+            each = iter(np.asarray(ask(triples), dtype=float).reshape(len(triples), -1) if triples else ())
+            for row, texts in zip(window, wanted, strict=True):
+                own = list(islice(each, len(texts) * (len(texts) - 1)))
+                yield row, _matrices(texts, own), Tally(judgements=len(own))
+
+    def valid(self, found: Any) -> bool:
+        """Whether these are relations."""
+        return isinstance(found, dict) and found.keys() == {"texts", "entails", "contradicts"}
+
+    def fill(self, row: Row, found: dict[str, Any]) -> Row:
+        """The row with its relations."""
+        return row.replace(relations=found)
 
 
 def relate_recording(
@@ -60,33 +95,12 @@ def relate_recording(
     first: int = FIRST,
     every: bool = False,
     watch: Callable[[int], None] | None = None,
-) -> RelateReport:
+) -> JudgingReport:
     """Write the recording `source` to `out` with the relations of each question's answer and `first` samples.
 
-    A question whose relations hold all of these texts is kept as it is, unless `every`. `watch` is called with the
-    number of questions done.
+    The options are those of `Relating`; `watch` is called with the number of questions done.
     """
-    if first < 1:
-        raise InputError(f"--first is {first}: the number of samples of a question to relate, at least 1")
-    if Path(source).resolve() == Path(out).resolve():
-        raise InputError(f"{out}: the output is the input: name another file")
-    started, hits = time.monotonic(), getattr(judge, "hits", 0)
-    report = RelateReport()
-    stream = open_recording(source)
-    made = {"judge": str(getattr(judge, "name", type(judge).__name__)), "first": first}
-    header = Header({**stream.header.fields, "relations_by": made})
-
-    def rows() -> Iterator[Row]:
-        waiting = iter(stream.rows)
-        while window := list(islice(waiting, WINDOW)):
-            for row in _related(window, judge, first, every, report):
-                if watch is not None:
-                    watch(report.questions)
-                yield row
-
-    write_recording(out, header, rows())
-    report.hits, report.seconds = getattr(judge, "hits", 0) - hits, time.monotonic() - started
-    return report
+    return judge_recording(source, out, judge, Relating(first, every), watch=watch)
 
 
 def relate_row(row: Row, judge: Judge, *, first: int = FIRST) -> Row:
@@ -98,7 +112,9 @@ def relate_row(row: Row, judge: Judge, *, first: int = FIRST) -> Row:
     >>> relate_row(row, load_judge("numeric"))["relations"]["entails"]
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    return next(_related([row], judge, first, True, RelateReport()))
+    relating = Relating(first, every=True)
+    [(_, found, _)] = relating.find([row], judge)
+    return relating.fill(row, found)
 
 
 def _texts(row: Row, first: int) -> list[str]:
@@ -107,35 +123,7 @@ def _texts(row: Row, first: int) -> list[str]:
     return list(dict.fromkeys([*(sample["text"] for sample in row["samples"][:first]), *answer]))
 
 
-def _related(
-    rows: Sequence[Row], judge: Judge, first: int, every: bool, report: RelateReport
-) -> Iterator[Row]:
-    """The rows with their relations; what all of them ask is judged together."""
-    wanted = [_texts(row, first) for row in rows]
-    held = [
-        None if every or row.relations is None else row.relations.places(texts)
-        for row, texts in zip(rows, wanted, strict=True)
-    ]
-    triples = [
-        (row.question, one, other)
-        for row, texts, known in zip(rows, wanted, held, strict=True)
-        if known is None
-        for one, other in permutations(texts, 2)
-    ]
-    ask = getattr(judge, "relations", judge.entails)
-    each = iter(np.asarray(ask(triples), dtype=float).reshape(len(triples), -1) if triples else ())
-    report.judgements += len(triples)
-    for row, texts, known in zip(rows, wanted, held, strict=True):
-        report.questions += 1
-        if known is not None:
-            report.kept += 1
-            yield row
-            continue
-        own = list(islice(each, len(texts) * (len(texts) - 1)))
-        yield row.replace(relations=_matrices(texts, own))
-
-
-def _matrices(texts: Sequence[str], answers: Iterable[NDArray[np.float64]]) -> dict[str, object]:
+def _matrices(texts: Sequence[str], answers: Iterable[NDArray[np.float64]]) -> dict[str, Any]:
     """The relations as a row holds them; each answer is entailment alone, or with neutral and contradiction."""
     size = len(texts)
     entails, contradicts = np.eye(size), np.zeros((size, size))
