@@ -1,18 +1,23 @@
-"""The Ray engine on two nodes of one machine: the same recording as `local`, and a node that dies loses nothing."""
+"""The Ray engine on two nodes of one machine: the same bytes as `local`, and a node that dies loses nothing."""
 
 from __future__ import annotations
 
 import functools
 import os
 import sys
-import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from semtropy.cli import main, progress
+from semtropy.errors import InputError
+from semtropy.recording import read_recording, write_recording
 from semtropy.recording.parts import row_lines
 from semtropy.recording.store_tools import verify
+from semtropy.study import example_recording
+from semtropy.study.engines import load_work_engine
 from semtropy.study.generate import generate
 from semtropy.study.generate.datasets import load_dataset
 from semtropy.study.generate.engines import load_engine
@@ -20,8 +25,6 @@ from semtropy.study.generate.prompts import BriefPrompt
 from semtropy.study.generate.requests import GenerationPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from semtropy.study.generate.run import Progress
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
@@ -29,24 +32,53 @@ pytest.importorskip("ray.data", reason="the extra `ray` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, many and changing
 
 QUESTIONS = int(os.environ.get("SEMTROPY_RAY_QUESTIONS", "24"))
+RAY = ["--engine", "ray", "--workers", "2"]
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     here = str(Path(__file__).parent)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, *filter(None, sys.path)]))
-    monkeypatch.setenv("RAY_DEDUP_LOGS", "0")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    node = {"num_cpus": 2, "object_store_memory": 80 << 20, "include_dashboard": False}
-    # The head answers nothing itself: workers live on the nodes that can be lost.
-    made = Cluster(initialize_head=True, head_node_args={**node, "num_cpus": 1, "resources": {"head": 1}})
-    made.lost = made.add_node(**{k: v for k, v in node.items() if k != "include_dashboard"})
-    ray.init(address=made.address, log_to_driver=False)
-    yield made
-    ray.shutdown()
-    made.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([here, *filter(None, sys.path)]))
+        patch.setenv("RAY_DEDUP_LOGS", "0")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        node = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+        made = Cluster(initialize_head=True, head_node_args={**node, "resources": {"head": 1}})
+        ray.init(address=made.address, log_to_driver=False)
+        yield made
+        ray.shutdown()
+        made.shutdown()
+
+
+@pytest.fixture
+def kill(cluster: Any) -> Iterator[Callable[[], None]]:
+    """A second node, with two of the three processors; call this to kill it."""
+    lost = [cluster.add_node(num_cpus=2, object_store_memory=80 << 20)]
+    cluster.wait_for_nodes(timeout=30)
+    assert sum(node["Alive"] for node in ray.nodes()) == 2
+
+    def kill_once() -> None:
+        if lost:
+            cluster.remove_node(lost.pop(), allow_graceful=False)
+
+    yield kill_once
+    cluster.wait_for_nodes(timeout=30)
+    assert sum(node["Alive"] for node in ray.nodes()) == 1
+    assert not lost
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Questions of the recording that ships, with ten samples each and no meanings."""
+    held = read_recording(example_recording())
+    rows = [dict(row.fields) for row in held.rows[:QUESTIONS]]
+    for row in rows:
+        row["answer"] = {key: value for key, value in row["answer"].items() if key != "meaning"}
+        row["samples"] = [{k: v for k, v in s.items() if k != "meaning"} for s in row["samples"][:10]]
+    write_recording(tmp_path / "in.jsonl", held.header, rows)
+    return tmp_path / "in.jsonl"
 
 
 def make_model() -> Any:
@@ -62,21 +94,95 @@ def run(engine: str, folder: Path, watch: Any = None, **options: Any) -> Any:
     return generate(dataset, plan, made, folder, model="counting", watch=watch)
 
 
-def test_two_nodes_give_the_recording_of_one_process_though_one_dies(cluster: Any, tmp_path: Path) -> None:
+def test_two_nodes_give_the_recording_of_one_process_though_one_dies(
+    kill: Callable[[], None], tmp_path: Path
+) -> None:
     assert run("local", tmp_path / "local").complete
-    assert sum(node["Alive"] for node in ray.nodes()) == 2
-    killed = threading.Event()
 
     def kill_half_way(progress: Progress) -> None:
-        if progress.done >= QUESTIONS // 2 and not killed.is_set():
-            killed.set()
-            cluster.remove_node(cluster.lost, allow_graceful=False)
+        if progress.done >= QUESTIONS // 2:
+            kill()
 
     report = run("ray", tmp_path / "ray", kill_half_way, workers=2)
-    assert killed.is_set()
-    cluster.wait_for_nodes(timeout=30)
-    assert sum(node["Alive"] for node in ray.nodes()) == 1
     assert report.complete
     assert not report.failures
     assert list(row_lines(tmp_path / "ray")) == list(row_lines(tmp_path / "local"))
     assert verify(tmp_path / "ray") == []
+
+
+def test_cluster_on_two_nodes_though_one_dies(
+    kill: Callable[[], None], recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command as users run it, with the judge that ships."""
+    local, there = tmp_path / "local.jsonl.gz", tmp_path / "ray.jsonl.gz"
+    assert main(["cluster", str(recording), str(local)]) == 0
+    seen = []
+
+    class Killing(progress.GroupingProgress):
+        def __call__(self, done: int) -> None:
+            seen.append(done)
+            if done >= QUESTIONS // 2:
+                kill()
+
+    monkeypatch.setattr(progress, "GroupingProgress", Killing)
+    assert main(["cluster", str(recording), str(there), "--window", "1", *RAY]) == 0
+    assert seen == list(range(1, QUESTIONS + 1))
+    assert there.read_bytes() == local.read_bytes()
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["relate", "IN", "OUT", "--first", "5"],
+        ["score", "IN", "--json"],
+        ["score", "IN", "--estimator", "p-true", "--judge", "exact"],
+        ["evaluate", "IN", "--json", "OUT", "--folds", "2", "--budgets", "1-3", "--seeds", "2", "--bootstrap", "20"],
+    ],
+    ids=["relate", "score", "score-table", "evaluate"],
+)  # fmt: skip
+def test_the_same_bytes_as_on_one_machine(
+    cluster: Any, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    places = {"IN": str(example_recording() if command[0] == "evaluate" else recording)}
+    written, printed = [], []
+    for name, engine in (("local", ["--engine", "local"]), ("ray", RAY)):
+        out = tmp_path / f"{name}.jsonl"
+        words = [{**places, "OUT": str(out)}.get(word, word) for word in command]
+        assert main([*words, *engine]) == 0
+        written.append(out.read_bytes() if out.exists() else b"")
+        printed.append(capsys.readouterr().out)
+    assert written[0] == written[1]
+    assert "OUT" not in command or written[0]
+    if command[0] != "relate":  # its report says how long it took
+        assert printed[0] == printed[1]
+        assert printed[0].count("\n") >= 10
+
+
+def squares(items: Iterable[int]) -> Iterator[int]:
+    for item in items:
+        if item == 17:
+            raise InputError("17 is not for sale")
+        yield item * item
+
+
+def make_squares() -> Callable[[Iterable[int]], Iterator[int]]:
+    return squares
+
+
+def test_results_are_in_order_and_an_error_comes_after_them(cluster: Any) -> None:
+    engine = load_work_engine("ray", workers=2)
+    assert list(engine(make_squares, range(10), batch=3)) == [n * n for n in range(10)]
+    found = engine(make_squares, iter(range(30)), batch=4)
+    assert [next(found) for _ in range(17)] == [n * n for n in range(17)]
+    with pytest.raises(InputError, match="17 is not for sale"):
+        next(found)
+
+
+def make_nothing() -> Callable[[Iterable[int]], Iterator[int]]:
+    raise InputError("this judge is not here")
+
+
+def test_what_a_worker_cannot_make_is_its_own_error(cluster: Any) -> None:
+    with pytest.raises(InputError, match="this judge is not here"):
+        list(load_work_engine("ray", workers=1)(make_nothing, [1]))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .scorers.base import Scorer
     from .verdict import Verdict
 
-__all__ = ["Scored", "score", "score_rows"]
+__all__ = ["Scored", "row_scoring", "score", "score_rows"]
 
 _SPELLING_ONLY = (
     "answers were grouped by spelling alone: the built-in judge needs pip install 'semtropy[local]', "
@@ -230,6 +230,18 @@ def score_rows(
     >>> [(line.id, round(line.verdict.entropy.mean, 4)) for line in score_rows([row], "histogram")]
     [('q1', 0.6931)]
     """
+    return row_scoring(estimator, prior=prior, calibration=calibration, judge=judge, watch=watch)(rows)
+
+
+def row_scoring(
+    estimator: str | Estimator = "bayes",
+    *,
+    prior: Any = None,
+    calibration: Calibrated | None = None,
+    judge: str | Judge | None = None,
+    watch: Callable[[int], None] | None = None,
+) -> Callable[[Iterable[Row]], Iterator[Scored]]:
+    """`score_rows` with these options, as a function of rows that loads the method and the judge once."""
     method: Estimator | Scorer[Any]
     if isinstance(estimator, str) and estimator in SCORERS:
         if prior is not None:
@@ -237,18 +249,22 @@ def score_rows(
         method = load_scorer(estimator)
     else:
         method = as_estimator(estimator, prior)
-    for row, notes in _with_meanings(rows, judge, watch):
-        yield _scored(row, method, calibration, notes)
+    loaded = _LazyJudge(judge)
+
+    def scored(rows: Iterable[Row]) -> Iterator[Scored]:
+        for row, notes in _with_meanings(rows, loaded, watch):
+            yield _scored(row, method, calibration, notes)
+
+    return scored
 
 
 def _with_meanings(
-    rows: Iterable[Row], judge: str | Judge | None, watch: Callable[[int], None] | None
+    rows: Iterable[Row], loaded: _LazyJudge, watch: Callable[[int], None] | None
 ) -> Iterator[tuple[Row, tuple[str, ...]]]:
     """Rows with meanings, and what a reader should know about how they came about."""
     from .meaning.rows import group_rows
     from .meaning.scripts import judge_warnings
 
-    loaded = _LazyJudge(judge)
     for row, fresh in group_rows(rows, loaded.load, watch=watch):
         texts = [sample.text for sample in row.samples] if fresh else []
         yield row, (*loaded.notes, *judge_warnings(loaded.judge, texts)) if fresh else ()

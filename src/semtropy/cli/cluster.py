@@ -35,7 +35,7 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Cluster, and report what it took."""
-    from ..study.cluster import Grouping
+    from ..study.cluster import RowGrouping
 
-    judging = Grouping(arguments.mode, arguments.all, arguments.window)
+    judging = RowGrouping(arguments.mode, arguments.all, arguments.window)
     return judge_and_report(arguments, judging, doing="grouping by meaning")

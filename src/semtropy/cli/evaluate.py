@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ._engine import add_engine, engine_of
 from ._text import say
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="N",
         help="number of processes (default: one per core); the results do not depend on it",
     )
+    add_engine(parser)
     add("--json", type=Path, metavar="OUT", help="write the results as JSON")
     add("--out", type=Path, metavar="DIR", help="write tables, figures and a report to this folder")
     parser.set_defaults(run=run)
@@ -104,6 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         bootstrap=arguments.bootstrap,
         pool=arguments.pool,
         processes=arguments.processes or available_cores(),
+        engine=engine_of(arguments) if arguments.engine == "ray" else None,
         progress=_show_progress if sys.stderr.isatty() else None,
     )
     for note in results.notes:

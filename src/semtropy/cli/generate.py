@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ._engine import add_engine, ray_options
 from ._text import say
 
 if TYPE_CHECKING:
@@ -88,12 +89,6 @@ def _add_engine_options(command: argparse.ArgumentParser) -> None:
     """Where the questions are answered, and how many at once."""
     add = command.add_argument
     add(
-        "--engine",
-        choices=("local", "ray"),
-        default="local",
-        help="run in this process or on a Ray cluster (default: local)",
-    )
-    add(
         "--batch",
         type=int,
         default=1,
@@ -106,13 +101,7 @@ def _add_engine_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="questions in progress at once (default: 8 for an endpoint, else 1)",
     )
-    add("--workers", type=int, default=1, metavar="N", help="ray: number of model replicas (default: 1)")
-    add("--gpus", type=float, default=0.0, metavar="N", help="ray: GPUs per replica (default: 0)")
-    add(
-        "--address",
-        metavar="A",
-        help="ray: address of the cluster (default: $RAY_ADDRESS, or a new local one)",
-    )
+    add_engine(command, workers="workers, each with its own model (default: 1)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -167,12 +156,7 @@ def _engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.engine == "local":
         usual = 8 if arguments.model.startswith(("openai:", "completions:")) else 1
         return {"batch": arguments.batch, "concurrency": arguments.concurrency or usual}
-    return {
-        "batch": arguments.batch,
-        "workers": arguments.workers,
-        "gpus": arguments.gpus,
-        "address": arguments.address,
-    }
+    return {"batch": arguments.batch, **ray_options(arguments)}
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -31,6 +31,6 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Relate, and report what it took."""
-    from ..study.relate import Relating
+    from ..study.relate import RowRelating
 
-    return judge_and_report(arguments, Relating(arguments.first, arguments.all), doing="relating")
+    return judge_and_report(arguments, RowRelating(arguments.first, arguments.all), doing="relating")

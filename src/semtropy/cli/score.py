@@ -7,11 +7,13 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ._engine import add_engine, engine_of
 from ._text import json_text, one_line
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from ..score import Scored
 
 __all__ = ["register"]
+
+_BATCH = 64  # rows that a worker of a cluster is given at a time
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -50,26 +54,28 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "numeric, normalised or exact",
     )
     add("--json", action="store_true", help="print one JSON object per question")
+    add_engine(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score question by question, printing each as it is done."""
     from ..recording import open_recording
-    from ..score import score_rows
+    from ..score import row_scoring
     from .progress import GroupingProgress
 
     def ungrouped() -> int:
         return sum(not row.clustered for row in open_recording(arguments.recording).rows)
 
-    scored = score_rows(
-        open_recording(arguments.recording).rows,
+    work = partial(
+        row_scoring,
         arguments.estimator,
         prior=_prior(arguments.prior),
         calibration=_calibration(arguments.calibration, arguments.estimator),
         judge=arguments.judge,
-        watch=GroupingProgress(ungrouped, sys.stderr),
+        watch=GroupingProgress(ungrouped, sys.stderr) if arguments.engine == "local" else None,
     )
+    scored = engine_of(arguments)(work, open_recording(arguments.recording).rows, batch=_BATCH)
     for line in map(_as_json, scored) if arguments.json else _table(scored):
         print(line)
     return 0

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ..nouns import Judge
     from ..recording import Row
 
-__all__ = ["Grouping", "cluster_recording"]
+__all__ = ["RowGrouping", "cluster_recording"]
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class RowGrouping:
     """The grouping of each row's samples, and of its answer, by meaning.
 
     mode    when two answers are one meaning, as in `cluster`
@@ -76,6 +76,6 @@ def cluster_recording(
 ) -> JudgingReport:
     """Write the recording `source` to `out` with a meaning for every sample.
 
-    The options are those of `Grouping`; `watch` is called with the number of questions done.
+    The options are those of `RowGrouping`; `watch` is called with the number of questions done.
     """
-    return judge_recording(source, out, judge, Grouping(mode, every, window), watch=watch)
+    return judge_recording(source, out, judge, RowGrouping(mode, every, window), watch=watch)

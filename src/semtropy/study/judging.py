@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..errors import InputError
 from ..meaning.partition import Tally
 from ..recording import Header, open_recording, write_recording
+from .engines import work_here
 from .journal import JudgingJournal, digest_of
 
 if TYPE_CHECKING:
     from ..nouns import Judge
     from ..recording import Row
+    from .engines import WorkEngine
 
 __all__ = ["Finding", "JudgingReport", "RowJudging", "judge_recording"]
 
@@ -30,12 +32,15 @@ class RowJudging(Protocol):
     """What is judged of each row.
 
     column   what is found of each row: "meanings" or "relations"
+    window   the number of rows judged together
     doing    the ending of the journal's name
     options  what decides the findings beside the judge; stored in the header
     """
 
     @property
     def column(self) -> str: ...
+    @property
+    def window(self) -> int: ...
     @property
     def doing(self) -> str: ...
     @property
@@ -114,11 +119,15 @@ def judge_recording(
     judge: Judge,
     judging: RowJudging,
     *,
+    engine: WorkEngine = work_here,
+    load: Callable[[], Judge] | None = None,
     watch: Callable[[int], None] | None = None,
 ) -> JudgingReport:
     """Write the recording `source` to `out` with what `judge` finds of each row.
 
-    `watch` is called with the number of questions done.
+    engine  where the rows are judged
+    load    loads the same judge where `engine` needs it; without it `judge` itself is used
+    watch   called with the number of questions done
     """
     if Path(source).resolve() == Path(out).resolve():
         raise InputError(f"{out}: the output is the input: name another file")
@@ -138,7 +147,8 @@ def judge_recording(
                 yield row
 
     with JudgingJournal(beside, {"version": 2, **made}, judging.valid) as journal:
-        for done, each in enumerate(_findings(journal.pending(rows_to_judge()), judge, judging), start=1):
+        work, rows = partial(_judging, load or (lambda: judge), judging), journal.pending(rows_to_judge())
+        for done, each in enumerate(engine(work, rows, batch=judging.window), start=1):
             journal.add(each.id, each.digest, each.found)
             total, hits = total + each.tally, hits + each.hits
             if judging.column == "meanings":
@@ -152,7 +162,12 @@ def judge_recording(
     )
 
 
-def _findings(rows: Iterable[Row], judge: Judge, judging: RowJudging) -> Iterator[Finding]:
+def _judging(load: Callable[[], Judge], judging: RowJudging) -> Callable[[Iterable[Row]], Iterator[Finding]]:
+    """The work of one process, which loads the judge."""
+    return partial(_findings, load(), judging)
+
+
+def _findings(judge: Judge, judging: RowJudging, rows: Iterable[Row]) -> Iterator[Finding]:
     """What the judge finds of each row, in order."""
     count = partial(getattr, judge, "hits", 0)
     before = count()

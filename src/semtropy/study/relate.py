@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from ..nouns import Judge
     from ..recording import Row
 
-__all__ = ["FIRST", "Relating", "relate_recording", "relate_row"]
+__all__ = ["FIRST", "RowRelating", "relate_recording", "relate_row"]
 
 FIRST = 20
 WINDOW = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Relating:
+class RowRelating:
     """The relations of each row's answer and first samples.
 
     first  the number of samples of a row to relate
@@ -98,9 +98,9 @@ def relate_recording(
 ) -> JudgingReport:
     """Write the recording `source` to `out` with the relations of each question's answer and `first` samples.
 
-    The options are those of `Relating`; `watch` is called with the number of questions done.
+    The options are those of `RowRelating`; `watch` is called with the number of questions done.
     """
-    return judge_recording(source, out, judge, Relating(first, every), watch=watch)
+    return judge_recording(source, out, judge, RowRelating(first, every), watch=watch)
 
 
 def relate_row(row: Row, judge: Judge, *, first: int = FIRST) -> Row:
@@ -112,7 +112,7 @@ def relate_row(row: Row, judge: Judge, *, first: int = FIRST) -> Row:
     >>> relate_row(row, load_judge("numeric"))["relations"]["entails"]
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    relating = Relating(first, every=True)
+    relating = RowRelating(first, every=True)
     [(_, found, _)] = relating.find([row], judge)
     return relating.fill(row, found)
 

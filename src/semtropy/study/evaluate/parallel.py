@@ -1,4 +1,4 @@
-"""A map over independent pieces of work, in this process or in several, with progress."""
+"""A map over independent pieces of work, in this process, in several or on a cluster, with progress."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from ..engines import WorkEngine
 
 __all__ = ["ParallelMap", "ProgressCallback", "available_cores", "parallel_map"]
 
@@ -31,23 +35,49 @@ def available_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class ParallelMap:
-    """Applies a function to items, keeps their order, and reports progress."""
+    """Applies a function to items, keeps their order, and reports progress.
+
+    mapper    applies a function to items: `map`, or one over processes or machines
+    progress  called after each item
+    near      the same for functions that read files, which other machines may not have
+    """
 
     mapper: Callable[..., Iterable[Any]]
     progress: ProgressCallback | None
+    near: Callable[..., Iterable[Any]]
 
     def __call__(self, step: str, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
-        for done, result in enumerate(self.mapper(function, items), start=1):
+        """The results of one step, in order."""
+        return self._watched(step, self.mapper(function, items), len(items))
+
+    def read(self, step: str, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+        """The results of a step that reads files."""
+        return self._watched(step, self.near(function, items), len(items))
+
+    def _watched(self, step: str, results: Iterable[B], total: int) -> Iterator[B]:
+        for done, result in enumerate(results, start=1):
             if self.progress is not None:
-                self.progress(step, done, len(items))
+                self.progress(step, done, total)
             yield result
 
 
 @contextmanager
-def parallel_map(processes: int, progress: ProgressCallback | None) -> Iterator[ParallelMap]:
-    """A map over `processes` processes, started afresh (spawned); over this one where `processes` is 1."""
+def parallel_map(
+    processes: int, progress: ProgressCallback | None, engine: WorkEngine | None = None
+) -> Iterator[ParallelMap]:
+    """A map over `processes` processes, started afresh (spawned); over this one where `processes` is 1.
+
+    With an `engine`, a map by that engine instead.
+    """
+    if engine is not None:
+        yield ParallelMap(partial(_apply, engine), progress, map)
+        return
     if processes <= 1:
-        yield ParallelMap(map, progress)
+        yield ParallelMap(map, progress, map)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield ParallelMap(pool.map, progress)
+        yield ParallelMap(pool.map, progress, pool.map)
+
+
+def _apply(engine: WorkEngine, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+    return engine(partial(partial, map, function), items)

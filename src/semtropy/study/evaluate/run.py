@@ -31,6 +31,7 @@ from .results import Results
 from .split import Split
 
 if TYPE_CHECKING:
+    from ..engines import WorkEngine
     from .parallel import ParallelMap, ProgressCallback
     from .prepare import RecordingSource
 
@@ -55,6 +56,7 @@ def evaluate(
     bootstrap: int = 1000,
     pool: int | None = None,
     processes: int = 1,
+    engine: WorkEngine | None = None,
     progress: ProgressCallback | None = None,
 ) -> Results:
     """Compare estimators on recordings: AUROC at fixed and adaptive budgets, with intervals.
@@ -73,6 +75,7 @@ def evaluate(
         bootstrap: resamples of the paired bootstrap; 0 for no comparisons.
         pool: draw from this many samples of each question alone, the first: those that were related, say.
         processes: worker processes; with more than one, call this under `if __name__ == "__main__"`.
+        engine: runs the pieces of work in place of processes, on a Ray cluster say; the results are the same.
         progress: called with the step, its pieces done and its pieces in total.
 
     >>> from semtropy.study import example_recording
@@ -85,7 +88,7 @@ def evaluate(
     plan = ResamplingPlan(wanted[-1], seeds, seed, first=min(1, wanted[0]))
     options = MeasureOptions(wanted, plan, against, bootstrap)
     prepared = PrepareOptions(names, Split(train, folds, seed if shuffle else None), tuple(alphas), pool)
-    with parallel_map(processes, progress) as run:
+    with parallel_map(processes, progress, engine) as run:
         scored = _estimate(recordings, prepared, plan, run)
         results = _nonempty(Results.join(run("measuring", partial(measure, options=options), scored)))
     return replace(results, provenance=provenance_of(recordings, prepared, options))
@@ -119,7 +122,7 @@ def _estimate(
     plan: ResamplingPlan,
     run: ParallelMap,
 ) -> list[tuple[PreparedRecording, dict[str, Scores]]]:
-    read = list(run("reading", partial(read_study, options=options), recordings))
+    read = list(run.read("reading", partial(read_study, options=options), recordings))
     _refuse_duplicates(read)
     fitted = run("fitting", fit_fold, [fold for each in read for fold in each.folds(options)])
     split = options.split

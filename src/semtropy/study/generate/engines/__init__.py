@@ -19,7 +19,7 @@ MakeModel = Callable[
     [], Model
 ]  # called in the process that runs the model; this is pickled, the model is not
 
-_REGISTRY = {"local": ("local", "LocalEngine"), "ray": ("ray", "RayEngine")}
+_REGISTRY = {"local": ("local", "LocalEngine"), "ray": ("ray", "RayGeneration")}
 ENGINES = tuple(_REGISTRY)
 
 

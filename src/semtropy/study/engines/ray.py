@@ -1,0 +1,153 @@
+"""The engine of a cluster: Ray Data with a pool of actors that each make the work once.
+
+Items stream through the pool with Ray's back-pressure. Lost actors are restarted and their items worked on again.
+Results come back to this process, which alone reads and writes files.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...errors import InputError, MissingExtra, ModelError, SemtropyError, one_line
+
+if TYPE_CHECKING:
+    from .work import MakeWork
+
+__all__ = ["RayEngine", "import_ray"]
+
+A = TypeVar("A")
+B = TypeVar("B")
+MOST_BLOCKS = 5000
+PORTION = 4000  # items per worker that are handed to Ray at once: memory holds no more of a recording
+
+
+def import_ray() -> Any:
+    """Ray, or an error that names the extra."""
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtra("ray", extra="ray") from error
+    return ray
+
+
+@dataclass(frozen=True, slots=True)
+class RayEngine:
+    """Applies work on a Ray cluster: at `address`, or in RAY_ADDRESS, else one started on this machine.
+
+    workers  the number of actors; None for as many as the cluster has room for
+    cpus     the number of CPUs each of them takes
+    gpus     the number of GPUs each of them takes
+    """
+
+    workers: int | None = None
+    cpus: float = 1.0
+    gpus: float = 0.0
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise InputError(f"workers is {self.workers}: at least 1")
+
+    def __call__(self, make: MakeWork[A, B], items: Iterable[A], *, batch: int = 1) -> Iterator[B]:
+        """The results in the order of the items; the items are read a portion at a time."""
+        waiting, size = iter(items), 0
+        while portion := list(islice(waiting, size := size or PORTION * self._start())):
+            early: dict[int, tuple[list[B], SemtropyError | None]] = {}
+            due = 0
+            for place, results, error in self.in_any_order(make, portion, batch=batch):
+                early[place] = results, error
+                while due in early:
+                    ready, failure = early.pop(due)
+                    yield from ready
+                    if failure is not None:
+                        raise failure
+                    due += 1
+
+    def in_any_order(
+        self, make: MakeWork[A, B], items: Sequence[A], *, batch: int = 1
+    ) -> Iterator[tuple[int, list[B], SemtropyError | None]]:
+        """For each batch, as it is finished: its place, its results, and the error that ended it early."""
+        if not items:
+            return
+        workers = self._start()
+        ray = import_ray()
+        left = set(range(-(-len(items) // batch)))
+        try:
+            for row in self._stream(make, items, batch, workers):
+                if row["place"] in left:  # a batch whose node was lost may have been worked on twice
+                    left.remove(row["place"])
+                    results, error = pickle.loads(row["results"])
+                    yield row["place"], results, error
+        except ray.exceptions.RayError as error:
+            cause = getattr(error, "cause", None) or error.__cause__ or error
+            raise ModelError(
+                f"the Ray cluster failed with {min(len(left) * batch, len(items))} questions left "
+                f"({type(cause).__name__}: {one_line(str(cause), 300)}). Run the same command again: generate, cluster "
+                "and relate continue where they stopped"
+            ) from error
+
+    def _start(self) -> int:
+        """Connect to the cluster; return the number of workers."""
+        ray = import_ray()
+        if not ray.is_initialized():
+            ray.init(address=self.address, log_to_driver=False, logging_level=logging.WARNING)
+        if self.workers is not None:
+            return self.workers
+        there = ray.cluster_resources()
+        rooms = [there.get(kind, 0) / each for kind, each in (("CPU", self.cpus), ("GPU", self.gpus)) if each]
+        return max(1, int(min(rooms, default=1)))
+
+    def _stream(
+        self, make: MakeWork[A, B], items: Sequence[A], batch: int, workers: int
+    ) -> Iterator[dict[str, Any]]:
+        import ray.data as data
+
+        context = data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.execution_options.verbose_progress = False
+        batches = [
+            {"place": place, "items": pickle.dumps(items[start : start + batch])}
+            for place, start in enumerate(range(0, len(items), batch))
+        ]
+        # A block is the unit of work and of loss: one batch, or more where there are more than MOST_BLOCKS batches.
+        blocks = min(MOST_BLOCKS, len(batches))
+        worked = data.from_items(batches, override_num_blocks=blocks).map_batches(
+            _Worker,
+            fn_constructor_args=(make,),
+            batch_size=1,
+            batch_format="pyarrow",
+            compute=data.ActorPoolStrategy(size=workers),
+            num_cpus=self.cpus,
+            num_gpus=self.gpus,
+            max_restarts=-1,
+            max_task_retries=-1,
+        )
+        return iter(worked.iter_rows())
+
+
+class _Worker:
+    """One actor: makes its work at the first batch, so that an error in making it is one of that batch."""
+
+    def __init__(self, make: MakeWork[Any, Any]) -> None:
+        self._make = make
+        self._work: Callable[[Iterable[Any]], Iterator[Any]] | None = None
+
+    def __call__(self, table: Any) -> Any:
+        import pyarrow
+
+        [row] = table.to_pylist()
+        results: list[Any] = []
+        failure = None
+        try:
+            work = self._work = self._work or self._make()
+            for result in work(pickle.loads(row["items"])):
+                results.append(result)  # noqa: PERF402  # what comes before a failure is kept
+        except SemtropyError as error:
+            failure = error
+        held = pyarrow.array([pickle.dumps((results, failure))], pyarrow.large_binary())
+        return pyarrow.table({"place": [row["place"]], "results": held})
