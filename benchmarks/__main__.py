@@ -13,6 +13,7 @@ ALL = (
     "verdict",
     "structured",
     "ends",
+    "distinct",
     "distribution",
     "live",
     "waiting",

@@ -163,11 +163,11 @@ def test_memory_that_runs_out_makes_batches_smaller(
     small = load_model(f"hf:{checkpoint}", form="raw", max_tokens=12, max_rows=64)
     draw, sizes = small._draw, []
 
-    def scarce(encoded: Any, numbers: Any, temperature: float) -> Any:
+    def scarce(encoded: Any, numbers: Any, temperature: float, seen: Any) -> Any:
         sizes.append(len(numbers))
         if len(numbers) > 8:
             raise torch.OutOfMemoryError("no room")
-        return draw(encoded, numbers, temperature)
+        return draw(encoded, numbers, temperature, seen)
 
     monkeypatch.setattr(small, "_draw", scarce)
     got = small.complete("who", 20, rng=np.random.default_rng(5))

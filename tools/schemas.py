@@ -124,6 +124,7 @@ def recording_schema() -> Schema:
             "dataset": maybe(TEXT),
             "temperature": maybe(number(0)),
             "eos_included": maybe(TRUTH),
+            "replacement": maybe(TRUTH),
             "logprobs_of_sampling": maybe(TRUTH),
         },
         ("semtropy_recording",),

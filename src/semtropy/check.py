@@ -16,6 +16,7 @@ import numpy as np
 
 from .conclusion import conclude
 from .conversation import Prompt, as_messages, judge_question, last_question
+from .errors import InputError
 from .estimators import as_estimator
 from .inquiry import (
     ANSWER_TEMPERATURE,
@@ -84,6 +85,7 @@ class Checker:
         budget = options.get("budget") or Budget()
         threshold = options.get("threshold", THRESHOLD)
         rule = options.get("rule")
+        replacement = _replacement(options)
         terms = Terms(
             estimator,
             _default_rule(estimator, budget, threshold) if rule is None else rule,
@@ -92,8 +94,9 @@ class Checker:
             answer_temperature=options.get("answer_temperature", ANSWER_TEMPERATURE),
             threshold=threshold,
             calibration=options.get("calibration"),
+            replacement=replacement,
         )
-        model = _model(options.get("model", "smollm2"), options.get("max_tokens"))
+        model = _model(options.get("model", "smollm2"), options)
         structure = _structure(options)
         judge = _judge("exact" if options.get("choices") is not None else options.get("judge"), model)
         asked = model if structure is None else structure.asking(model)
@@ -103,12 +106,12 @@ class Checker:
         self, prompt: Prompt, *, answer: str | Sample | None = None, rng: Generator | int | None = None
     ) -> Iterator[Step]:
         """Yield a step for each round; the last has a reason."""
-        rng, deadline = np.random.default_rng(rng), self._deadline()
+        rng, deadline, model = np.random.default_rng(rng), self._deadline(), self._asked_model()
         prompt = self._prompt(prompt)
         exchange = self._exchange(prompt, answer)
         for event in exchange:
             if isinstance(event, Draw):
-                exchange.reply = self._draw(prompt, event, rng, deadline)
+                exchange.reply = _draw(model, prompt, event, rng, deadline)
             elif isinstance(event, Compare):
                 exchange.reply = self.judge.entails(event.pairs)
             else:
@@ -123,12 +126,12 @@ class Checker:
         earlier: Step | None = None,
     ) -> AsyncIterator[Step]:
         """`stream`, asynchronous; `earlier` as in `inquire`."""
-        rng, deadline = np.random.default_rng(rng), self._deadline(earlier)
+        rng, deadline, model = np.random.default_rng(rng), self._deadline(earlier), self._asked_model(earlier)
         prompt = self._prompt(prompt)
         exchange = self._exchange(prompt, answer, earlier)
         for event in exchange:
             if isinstance(event, Draw):
-                exchange.reply = await self._adraw(prompt, event, rng, deadline)
+                exchange.reply = await _adraw(model, prompt, event, rng, deadline)
             elif isinstance(event, Compare):
                 exchange.reply = await asyncio.to_thread(self.judge.entails, event.pairs)
             else:
@@ -190,29 +193,40 @@ class Checker:
         used = 0.0 if earlier is None else earlier.spent.seconds
         return None if seconds is None else time.monotonic() + seconds - used
 
-    def _draw(self, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
-        # With a time limit a synchronous model works in a thread, which is left behind when time is up.
-        if isinstance(self.model, _Awaitable) or deadline is not None:
-            return portal.run(self._adraw(prompt, draw, rng, deadline))
-        parts = _parts(draw, rng)
-        drawn = [self.model.sample(prompt, n, temperature=t, rng=child) if n else [] for n, t, child in parts]
-        return _drawn(drawn)
+    def _asked_model(self, earlier: Step | None = None) -> Model:
+        """The model of one inquiry: without replacement, it remembers what it drew."""
+        if self.terms.replacement:
+            return self.model
+        if earlier is not None:
+            raise InputError("an inquiry without replacement cannot be continued: begin a new one")
+        model: Model = cast("Any", self.model).remembering()
+        return model
 
-    async def _adraw(self, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
-        """Everything the round asks for, together; a model without `asample` works in a thread."""
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        try:
-            async with asyncio.timeout(left) as limit:
-                if not isinstance(self.model, _Awaitable):
-                    return await asyncio.to_thread(self._draw, prompt, draw, rng, None)
-                asked = [_asked(self.model, prompt, *part) for part in _parts(draw, rng)]
-                if draw.weigh is not None:
-                    asked.append(_weighed(self.model, prompt, draw.weigh))
-                return _drawn(await asyncio.gather(*asked))
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            return Drawn((), late=True)
+
+def _draw(model: Model, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
+    # With a time limit a synchronous model works in a thread, which is left behind when time is up.
+    if isinstance(model, _Awaitable) or deadline is not None:
+        return portal.run(_adraw(model, prompt, draw, rng, deadline))
+    parts = _parts(draw, rng)
+    drawn = [model.sample(prompt, n, temperature=t, rng=child) if n else [] for n, t, child in parts]
+    return _drawn(drawn)
+
+
+async def _adraw(model: Model, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
+    """Everything the round asks for, together; a model without `asample` works in a thread."""
+    left = None if deadline is None else max(0.0, deadline - time.monotonic())
+    try:
+        async with asyncio.timeout(left) as limit:
+            if not isinstance(model, _Awaitable):
+                return await asyncio.to_thread(_draw, model, prompt, draw, rng, None)
+            asked = [_asked(model, prompt, *part) for part in _parts(draw, rng)]
+            if draw.weigh is not None:
+                asked.append(_weighed(model, prompt, draw.weigh))
+            return _drawn(await asyncio.gather(*asked))
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        return Drawn((), late=True)
 
 
 @runtime_checkable
@@ -250,6 +264,18 @@ def _drawn(parts: list[list[Sample]]) -> Drawn:
     return Drawn(parts[0], parts[1][0] if len(parts) > 1 and parts[1] else None)
 
 
+def _replacement(options: Options) -> bool:
+    """Whether draws may repeat; those that may not are refused where answers are counted field by field."""
+    replacement = bool(options.get("replacement", getattr(options.get("model"), "replacement", True)))
+    named = [name for name in ("schema", "tools", "choices") if options.get(name) is not None]
+    if named and not replacement:
+        raise InputError(
+            f"{named[0]} counts the values of fields, and draws without replacement cannot be counted: leave out "
+            f"{named[0]}, or draw with replacement"
+        )
+    return replacement
+
+
 def _structure(options: Options) -> Structure | None:
     named: dict[str, Any] = {name: options.get(name) for name in ("schema", "tools", "choices", "required")}
     if all(each is None for each in named.values()):
@@ -271,12 +297,20 @@ _ENDPOINTS: deque[Model] = deque(maxlen=8)  # kept, so that what they refuse is 
 _LOADING = threading.Lock()
 
 
-def _model(model: str | Model | Callable[..., Any], max_tokens: int | None) -> Model:
+def _model(model: str | Model | Callable[..., Any], given: Options) -> Model:
     """The model; one object for all checks under way that name it, so that its limits hold for them together."""
-    options = {} if max_tokens is None else {"max_tokens": max_tokens}
+    max_tokens, replacement = given.get("max_tokens"), given.get("replacement", True)
+    options: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
     if not isinstance(model, str):
-        return as_model(model, **options)
-    key = (model, max_tokens, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
+        return as_model(model, **options, **({"replacement": True} if "replacement" in given else {}))
+    options |= {} if replacement else {"replacement": False}
+    key = (
+        model,
+        max_tokens,
+        replacement,
+        os.environ.get("OPENAI_BASE_URL"),
+        os.environ.get("OPENAI_API_KEY"),
+    )
     with _LOADING:
         loaded = _SHARED.get(key)
         if loaded is None:

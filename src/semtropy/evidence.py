@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from .errors import InputError
 from .samples import Partition, Sample, check_token_entropy
 
-__all__ = ["MOST_EXCESS", "Evidence", "JudgedAnswer", "judged_answer", "sequence_key"]
+__all__ = [
+    "MOST_EXCESS",
+    "Evidence",
+    "JudgedAnswer",
+    "check_replacement",
+    "judged_answer",
+    "refused_without_replacement",
+    "sequence_key",
+]
 
 MOST_EXCESS = 0.01
 """Providers round log-probabilities, so that a sum of probabilities may exceed 1 by this much."""
@@ -65,6 +73,8 @@ class Evidence:
     prefix_logprobs  where the provider leaves the end token out: log-probabilities of the distinct sequences without
                      it. They are upper bounds, and only estimators that model the end token read them
     prefix_draws     number of samples behind them; these count as no_logprob too
+    replacement      False for draws that do not repeat a sequence: counts are then numbers of different sequences and
+                     say nothing about frequencies. Every sample needs its log-probability
 
     Only `counts` is required. By default floors are 0, a positive floor is one sequence, several sequences share
     their floor evenly, and the samples of a meaning without any known sequence count as no_logprob.
@@ -83,6 +93,7 @@ class Evidence:
     answer: JudgedAnswer | None = None
     prefix_logprobs: tuple[tuple[float, ...], ...] = ()
     prefix_draws: tuple[int, ...] = ()
+    replacement: bool = True
 
     def __post_init__(self) -> None:
         m = len(self.counts)
@@ -116,6 +127,11 @@ class Evidence:
             values = getattr(self, name)
             if values is not None and len(values) != m:
                 raise InputError(f"{name} has {len(values)} entries for {m} meanings: one per meaning")
+        if not self.replacement and self.distinct != self.counts:
+            raise InputError(
+                "draws without replacement are different sequences, each with its log-probability: here "
+                f"{self.n} samples have {sum(self.distinct)}"
+            )
 
     @property
     def bare_floors(self) -> tuple[float, ...]:
@@ -140,6 +156,7 @@ class Evidence:
         >>> bounds.counts, bounds.floors, bounds.distinct
         ((2, 0), (0.25, 0.5), (0, 0))
         """
+        check_replacement("a field of an answer", self)
         counts, floors, answer = list(self.counts), list(self.floors), self.answer
         if answer is not None:
             if answer.meaning == len(counts):
@@ -170,12 +187,16 @@ class Evidence:
         partition: Partition,
         answer: Sample | None = None,
         answer_meaning: int | None = None,
+        *,
+        replacement: bool = True,
     ) -> Evidence:
         """Count `samples` by meaning and sum the probabilities of their distinct sequences.
 
         Sequences are distinguished by their tokens where known, else by text and log-probability, so that two
         tokenisations of one string raise the lower bound twice and one sequence drawn twice raises it once.
         `answer_meaning` is the meaning of `answer` in `partition`, or `partition.size` if no sample has it.
+        `replacement` is False for samples that were drawn without replacement: each is a different sequence. One that
+        a length limit cut off counts with the probability of being cut off there.
 
         >>> draws = [Sample("Paris", -0.7), Sample("Paris", -0.7), Sample("Rome", None)]
         >>> Evidence.gather(draws, Partition((0, 0, 1))).distinct
@@ -185,7 +206,7 @@ class Evidence:
             raise InputError(
                 f"{len(samples)} samples but {len(partition.meanings)} meanings: one for each sample"
             )
-        tally = _SampleTally(partition.size)
+        tally = _SampleTally(partition.size, replacement)
         for sample, meaning in zip(samples, partition.meanings, strict=True):
             tally.add(sample, meaning)
         return cls(
@@ -199,13 +220,15 @@ class Evidence:
             answer=None if answer is None else tally.judged(answer, answer_meaning),
             prefix_logprobs=tuple(tuple(own) for own in tally.prefix_logprobs),
             prefix_draws=tuple(tally.prefix_draws),
+            replacement=replacement,
         )
 
 
 class _SampleTally:
     """Running totals of `Evidence.gather`, one entry per meaning."""
 
-    def __init__(self, meanings: int) -> None:
+    def __init__(self, meanings: int, replacement: bool) -> None:
+        self.replacement = replacement
         self.floors, self.string_floors, self.lengths = ([0.0] * meanings for _ in range(3))
         self.no_logprob, self.prefix_draws = [0] * meanings, [0] * meanings
         self.logprobs: list[list[float]] = [[] for _ in range(meanings)]
@@ -215,7 +238,7 @@ class _SampleTally:
         self._strings: set[str] = set()
 
     def add(self, sample: Sample, meaning: int) -> None:
-        logprob = sample.logprob if sample.complete else None
+        logprob = sample.logprob if sample.complete or not self.replacement else None
         new_string = sample.text not in self._strings
         self._strings.add(sample.text)
         if sample.token_logprobs:
@@ -232,7 +255,7 @@ class _SampleTally:
         if new_string:
             self.string_floors[meaning] += probability
         sequence = sequence_key(sample, logprob)
-        if sequence not in self._sequences:
+        if sequence not in self._sequences or not (self.replacement or sample.tokens):
             self._sequences[sequence] = meaning, len(self.logprobs[meaning])
             self.logprobs[meaning].append(logprob)
             self.floors[meaning] += probability
@@ -275,3 +298,17 @@ def judged_answer(answer: Sample, meaning: int, place: Callable[[object], int | 
 def sequence_key(sample: Sample, logprob: float | None) -> object:
     """What distinguishes one token sequence from another: its tokens where known, else text and log-probability."""
     return sample.tokens if sample.tokens is not None else (sample.text, logprob)
+
+
+def check_replacement(method: str, evidence: Evidence) -> None:
+    """Refuse evidence of draws without replacement, for a method that takes counts for frequencies."""
+    if not evidence.replacement:
+        raise InputError(refused_without_replacement(method))
+
+
+def refused_without_replacement(method: str) -> str:
+    """Why a method cannot be used on draws without replacement, and what to use instead."""
+    return (
+        f"{method} takes counts for frequencies, and these samples were drawn without replacement: "
+        "use bayes, or draw with replacement"
+    )

@@ -185,7 +185,7 @@ class _Inquiry:
         """The samples of the next round; without log-probabilities, as many as a verdict for the answer takes."""
         terms = self.terms
         size = terms.round_size(self.spent)
-        planned = terms.rounds is not None or isinstance(terms.rule, FixedSamples)
+        planned = terms.rounds is not None or isinstance(terms.rule, FixedSamples) or not terms.replacement
         if planned or self.torn or not pace.looks_ahead(self.samples, terms.budget):
             return size
         room = terms.budget.room(self.spent)
@@ -215,7 +215,9 @@ class _Inquiry:
             self.answer = drawn.samples[0]
         if self.answer_label is None and self.answer is not PENDING:
             self.answer_label = yield from self._place(self.answer)
-        for sample in map(without_certainty, drawn.samples):
+        # Draws without replacement come from our own decoding, where a probability of 1 is one.
+        certain = without_certainty if self.terms.replacement else (lambda sample: sample)
+        for sample in map(certain, drawn.samples):
             self.labels.append((yield from self._place(sample)))
             self.samples.append(sample)
         if self.answer is not None:
@@ -279,7 +281,8 @@ class _Inquiry:
         meaning = None if label is None else numbers.get(label, partition.size)
         estimator = self.terms.estimator
         judged = None if meaning is None or (bounds and not estimator.uses_answer) else answer
-        evidence = Evidence.gather(samples, partition, judged, meaning)
+        replacement = self.terms.replacement
+        evidence = Evidence.gather(samples, partition, judged, meaning, replacement=replacement)
         evidence = evidence.as_bounds() if bounds else evidence
         belief = self._believed(evidence)
         return Step(self.question, answer, tuple(samples), partition, meaning, evidence, belief, self.spent)
@@ -298,6 +301,8 @@ class _Inquiry:
         try:
             return self.terms.estimator(evidence)
         except ImpossibleLogprobs:
+            if not evidence.replacement:  # without log-probabilities, these draws say nothing
+                raise
             answer = evidence.answer
             judged = (
                 None if answer is None else JudgedAnswer(answer.meaning, token_entropy=answer.token_entropy)

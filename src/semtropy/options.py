@@ -29,6 +29,8 @@ class Options(TypedDict, total=False):
     answer       the answer to judge, a str or a Sample, where there is one already; default: the model gives one
     system       a system message before the prompt; an empty one leaves out the one that `openai:` models get
     max_tokens   the longest answer of a model given by name, in tokens; default the model's
+    replacement  False draws samples without replacement: none repeats the answer or another sample. For a model given
+                 by name that decodes here (`hf:`), with an estimator that does not count draws, such as bayes
     answer_temperature  the temperature of the answer; default 0.1
     judge        a name (see `semtropy.meaning.NAMES`) or a Judge; "llm" asks the model that is checked; default the
                  built-in one
@@ -51,6 +53,7 @@ class Options(TypedDict, total=False):
     answer: str | Sample | None
     system: str | None
     max_tokens: int | None
+    replacement: bool
     answer_temperature: float
     judge: str | Judge | None
     estimator: str | Estimator
@@ -84,6 +87,7 @@ def with_signature(function: Function) -> Function:
     defaults = {
         "answer_temperature": ANSWER_TEMPERATURE,
         "model": "smollm2",
+        "replacement": True,
         "estimator": "bayes",
         "threshold": THRESHOLD,
     }

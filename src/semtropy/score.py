@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from .conclusion import make_verdict
 from .errors import InputError, MissingExtra
 from .estimators import as_estimator
+from .evidence import refused_without_replacement
 from .inquiry import Step
 from .nouns import LOGPROB_SLACK, Belief, Estimator, Evidence, Partition, Sample
 from .refusals import missing_answer
 from .scorers import NAMES as SCORERS
 from .scorers import load_scorer
+from .scorers.base import SampleScorer
 from .stopping import Reason, Spent
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def score(
     estimator: str | Estimator = "bayes",
     judge: str | Judge | None = None,
     prior: Any = None,
+    replacement: bool = True,
 ) -> Belief:
     """The belief about the semantic entropy behind answers sampled for one question, in nats.
 
@@ -59,6 +62,8 @@ def score(
     estimator       a name (`semtropy.estimators.NAMES`) or an estimator
     judge           a name (`semtropy.meaning.NAMES`) or a judge; default the one that ships with the package
     prior           the prior of an estimator given by name; default the one that ships
+    replacement     False if the answers were drawn without replacement; each is then a different sequence and needs
+                    its log-probability
 
     Each list has an entry for each sampled answer, None where the value is not known. An answer whose meaning is None
     has that of an identical answer, else that of one the judge finds equal to it, else a new one.
@@ -77,17 +82,19 @@ def score(
         raise InputError(
             "texts is empty: an estimate needs at least one sampled answer, or `answer` and bayes"
         )
+    if not (replacement or getattr(made, "without_replacement", False)):
+        raise InputError(refused_without_replacement(made.name))
     samples = _samples(texts, logprobs, tokens)
     if judged is None:
         labels, notes = _labels(texts, meanings, tokens, question, judge)
-        evidence = Evidence.gather(samples, Partition.of(labels))
+        evidence = Evidence.gather(samples, Partition.of(labels), replacement=replacement)
     else:
         given = [answer_meaning, *_column("meanings", meanings, len(texts))]
         spelled = [judged.tokens, *_column("tokens", tokens, len(texts))]
         (own, *labels), notes = _labels([judged.text, *texts], given, spelled, question, judge)
         partition = Partition.of(labels)
         number = dict(zip(labels, partition.meanings, strict=True)).get(own, partition.size)
-        evidence = Evidence.gather(samples, partition, judged, number)
+        evidence = Evidence.gather(samples, partition, judged, number, replacement=replacement)
     belief = made(evidence)
     return replace(belief, notes=(*belief.notes, *notes)) if notes else belief
 
@@ -252,10 +259,20 @@ def row_scoring(
     loaded = _LazyJudge(judge)
 
     def scored(rows: Iterable[Row]) -> Iterator[Scored]:
-        for row, notes in _with_meanings(rows, loaded, watch):
+        for row, notes in _with_meanings(_readable(rows, method), loaded, watch):
             yield _scored(row, method, calibration, notes)
 
     return scored
+
+
+def _readable(rows: Iterable[Row], method: Estimator | Scorer[Any]) -> Iterator[Row]:
+    """The rows; one whose samples the method cannot be used on is refused before the judge reads any."""
+    counts = isinstance(method, Estimator | SampleScorer)  # others score the answer alone
+    usable = getattr(method, "without_replacement", not counts)
+    for row in rows:
+        if not (row.header.replacement or usable):
+            row.fail(refused_without_replacement(method.name), "replacement")
+        yield row
 
 
 def _with_meanings(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from .errors import InputError
+from .evidence import refused_without_replacement
 from .refusals import missing_answer
 from .step import PENDING
 from .stopping import Budget, FixedSamples, Rounds, check_threshold
@@ -43,6 +44,7 @@ class Terms:
     answer_temperature: float = ANSWER_TEMPERATURE
     threshold: float = THRESHOLD
     calibration: Calibrated | None = None
+    replacement: bool = True
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
@@ -57,6 +59,9 @@ class Terms:
                 f"budget: samples is 0, and the estimator {self.estimator.name} needs samples: use bayes, "
                 "or allow at least one"
             )
+
+        if not (self.replacement or getattr(self.estimator, "without_replacement", False)):
+            raise InputError(refused_without_replacement(self.estimator.name))
 
     def starts_with_answer(self, answer: Sample | None) -> bool:
         """Whether to form a belief from the answer alone, before the first sample.

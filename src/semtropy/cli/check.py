@@ -89,6 +89,11 @@ def register(commands: Any) -> None:
         action="store_true",
         help="draw one sample per round: fewest samples, longest wait",
     )
+    add(
+        "--distinct",
+        action="store_true",
+        help="draw samples without replacement: none repeats the answer or another sample (hf: models)",
+    )
     add("--max-seconds", type=float, metavar="S", help="stop after S seconds")
     add("--answer", metavar="TEXT", help="judge this answer instead of asking for one")
     add(
@@ -177,8 +182,13 @@ def _checker(arguments: argparse.Namespace) -> Checker:
         raise InputError(
             f"--base-url goes with openai:MODEL or completions:MODEL, not with {arguments.model}"
         )
+    if address and arguments.distinct:
+        raise InputError("--distinct goes with hf:NAME_OR_PATH: an endpoint draws with replacement")
     longest = {} if arguments.max_tokens is None else {"max_tokens": arguments.max_tokens}
-    options["model"] = load_model(arguments.model, **address, **longest)
+    if arguments.distinct:  # given by name, so that what cannot work is refused before the model is loaded
+        options |= {"model": arguments.model, "max_tokens": arguments.max_tokens, "replacement": False}
+    else:
+        options["model"] = load_model(arguments.model, **address, **longest)
     asked = (arguments.judge or "").removeprefix("llm:")
     if address and asked.startswith(("openai:", "completions:")):  # another model of the same endpoint
         options["judge"] = load_judge("llm", model=load_model(asked, **address))

@@ -45,6 +45,11 @@ def register(commands: Any) -> None:
         metavar="S",
         help="seed for the choice of questions and the draws (default: 10)",
     )
+    add(
+        "--distinct",
+        action="store_true",
+        help="draw samples without replacement, so that none repeats another (hf: models; needs --no-p-true)",
+    )
     add("--with-context", action="store_true", help="include the context of a question in its prompt")
     add("--no-p-true", action="store_true", help="do not compute P(True)")
     add("--grader", metavar="G", help="f1, exact, numeric or model:NAME (default: depends on the dataset)")
@@ -117,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.samples < 1:
         raise InputError(f"--samples is {arguments.samples}: at least 1")
     options = dict(map(_option, arguments.model_option))
+    if arguments.distinct:
+        options["replacement"] = False
     dataset = load_dataset(
         arguments.dataset,
         data=arguments.data,
@@ -132,6 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
         grader=arguments.grader or dataset.grader,
         judge=arguments.judge,
         p_true=None if arguments.no_p_true else (),
+        replacement=options.get("replacement", True),
     )
     make_model = functools.partial(load_model, arguments.model, **options)
     engine = load_engine(arguments.engine, make_model, **_engine_options(arguments))

@@ -34,6 +34,7 @@ DEFAULT_PRIOR = (
     "`semtropy prior fit RECORDING --out FILE` fits one"
 )
 NO_ENDS = "the log-probabilities leave out the end token, so its probability is estimated"
+DISTINCT = "samples were drawn without replacement: their counts are of different wordings, not frequencies"
 NO_FLOORS = "no sample has a usable log-probability: the belief rests on counts alone"
 
 
@@ -51,6 +52,7 @@ class Bayes:
     name: str = field(default="bayes", init=False)
     has_variance: bool = field(default=True, init=False)
     uses_answer: bool = field(default=True, init=False)
+    without_replacement: bool = field(default=True, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
         found = [self._posterior_of(each) for each in self._readings(evidence)]
@@ -94,6 +96,7 @@ class Bayes:
             *(() if self.prior.trained_on else (DEFAULT_PRIOR,)),
             *(() if seen.floors.any() else (NO_FLOORS,)),
             *((NO_ENDS,) if evidence.lacks_ends else ()),
+            *(() if evidence.replacement else (DISTINCT,)),
         )
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
@@ -174,6 +177,7 @@ class AgreementScore:
     name: str = field(default="agreement", init=False)
     has_variance: bool = field(default=False, init=False)
     uses_answer: bool = field(default=True, init=False)
+    without_replacement: bool = field(default=True, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
         return Belief(float(self.batch([evidence]).mean[0]))

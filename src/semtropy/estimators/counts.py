@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import InputError
+from ..evidence import check_replacement
 from ..nouns import Belief, Beliefs, Evidence
 
 __all__ = [
@@ -31,12 +32,13 @@ DEFAULT_SIZE = 10
 UNTRAINED_SIZE = f"no number of meanings was given: K = {DEFAULT_SIZE} was taken"
 
 
-def sorted_counts(evidence: Evidence) -> Counts:
-    """The counts of the evidence, the largest first.
+def sorted_counts(evidence: Evidence, method: str) -> Counts:
+    """The counts of the evidence, the largest first; draws without replacement are refused.
 
-    >>> sorted_counts(Evidence(counts=(1, 3, 2)))
+    >>> sorted_counts(Evidence(counts=(1, 3, 2)), "histogram")
     (3, 2, 1)
     """
+    check_replacement(method, evidence)
     return tuple(sorted(evidence.counts, reverse=True))
 
 
@@ -52,11 +54,12 @@ class CountsEstimator(ABC):
         """The estimate in nats."""
 
     def __call__(self, evidence: Evidence) -> Belief:
-        return Belief(self.entropy(sorted_counts(evidence)), notes=self.notes)
+        return Belief(self.entropy(sorted_counts(evidence, self.name)), notes=self.notes)
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
         once = lru_cache(maxsize=None)(self.entropy)
-        return Beliefs(np.array([once(sorted_counts(each)) for each in evidences], dtype=float), None)
+        counts = [sorted_counts(each, self.name) for each in evidences]
+        return Beliefs(np.array([once(each) for each in counts], dtype=float), None)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ class Evidential:
     name = "evidential"
     has_variance = False
     uses_answer = False
+    without_replacement = True
     column = "samples[].logprob"
 
     def __call__(self, evidence: Evidence) -> Belief:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..evidence import check_replacement
 from ..nouns import Belief, Beliefs, Evidence
 
 __all__ = ["Histogram", "plug_in"]
@@ -30,7 +31,10 @@ class Histogram:
     uses_answer = False
 
     def __call__(self, evidence: Evidence) -> Belief:
+        check_replacement(self.name, evidence)
         return Belief(plug_in(evidence.counts))
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        for each in evidences:
+            check_replacement(self.name, each)
         return Beliefs(np.array([plug_in(e.counts) for e in evidences], dtype=float), None)

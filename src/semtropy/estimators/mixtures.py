@@ -74,7 +74,7 @@ class CountsMixture(ABC):
         """The models and their weights after these counts."""
 
     def __call__(self, evidence: Evidence) -> Belief:
-        counts = _checked_counts(evidence)
+        counts = _checked_counts(evidence, self.name)
         found = self.posterior(counts)
         kept = found.weights > NEGLIGIBLE
         shares = found.weights[kept] / found.weights[kept].sum()
@@ -82,7 +82,9 @@ class CountsMixture(ABC):
         return Belief(*mix(*found), distribution, self.notes(counts))
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        found = np.array([_mixed(self, _checked_counts(each)) for each in evidences]).reshape(-1, 2)
+        found = np.array([_mixed(self, _checked_counts(each, self.name)) for each in evidences]).reshape(
+            -1, 2
+        )
         return Beliefs(found[:, 0], found[:, 1])
 
     def notes(self, counts: Counts) -> tuple[str, ...]:
@@ -90,10 +92,10 @@ class CountsMixture(ABC):
         return ()
 
 
-def _checked_counts(evidence: Evidence) -> Counts:
+def _checked_counts(evidence: Evidence, method: str) -> Counts:
     if evidence.n > LARGEST:
         raise InputError(f"counts sum to {evidence.n:.3g}: {LARGEST:.0e} is the largest number of samples")
-    return sorted_counts(evidence)
+    return sorted_counts(evidence, method)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..entropy import moments, moments_batch
 from ..entropy.distribution import Mixture, PosteriorComponent, mix
+from ..evidence import check_replacement
 from ..nouns import Belief, Beliefs, Evidence
 from .training import row_samples
 
@@ -85,6 +86,7 @@ class BayesPaper:
     uses_answer: bool = field(default=False, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
+        check_replacement(self.name, evidence)
         sizes, weights = self.prior.given(len(evidence.counts))
         floors = _scaled(evidence)
         options: Any = (
@@ -108,6 +110,8 @@ class BayesPaper:
             return Beliefs(
                 np.array([b.mean for b in beliefs]), np.array([b.variance for b in beliefs], dtype=float)
             )
+        for evidence in evidences:
+            check_replacement(self.name, evidence)
         given = [self.prior.given(len(e.counts)) for e in evidences]
         floors = [_scaled(e) for e in evidences]
         found = moments_batch(

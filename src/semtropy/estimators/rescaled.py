@@ -28,6 +28,7 @@ class Rescaled:
     name = "rescaled"
     has_variance = False
     uses_answer = False
+    without_replacement = True
     column = "samples[].logprob"
 
     def __init__(self, *, clip_missing: bool = False) -> None:
@@ -53,6 +54,7 @@ class RescaledLength:
     name = "rescaled-length"
     has_variance = False
     uses_answer = False
+    without_replacement = True
     column = "samples[].token_logprobs"
 
     def __call__(self, evidence: Evidence) -> Belief:

@@ -25,6 +25,10 @@ _REGISTRY = {
     "replay": ("replay", "replay", "replay:RECORDING"),
     "scripted": ("scripted", "scripted", "scripted:FILE.json"),
 }
+# What to use instead of an option that a model does not have.
+_REMEDIES = {
+    "replacement": ": it draws with replacement. hf:NAME_OR_PATH can draw without, also from a GGUF file (hf:FILE.gguf)"
+}
 FORMS = tuple(form for _, _, form in _REGISTRY.values())
 """The forms of a model's name that `load_model` knows."""
 
@@ -53,5 +57,7 @@ def load_model(name: str, **options: Any) -> Model:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown is None or unknown[1] not in options:
             raise
-        raise InputError(f"the model {form} has no option {unknown[1]}") from error
+        raise InputError(
+            f"the model {form} has no option {unknown[1]}{_REMEDIES.get(unknown[1], '')}"
+        ) from error
     return model

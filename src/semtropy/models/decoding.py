@@ -10,9 +10,11 @@ import numpy as np
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.random import Generator
+
+    from .seen_tree import SeenTree
 
 __all__ = ["Decoding", "Ends", "TokenDraw", "uniforms"]
 
@@ -78,20 +80,26 @@ class Decoding:
         self._ending = torch.zeros(logits.shape[-1], dtype=torch.bool, device=logits.device)
         self._ending[[*ends.pure, *ends.mixed]] = True
 
-    def run(self, numbers: Any, temperature: float) -> list[list[TokenDraw]]:
-        """The tokens drawn for every row."""
+    def run(
+        self, numbers: Any, temperature: float, seen: Sequence[SeenTree] | None = None
+    ) -> list[list[TokenDraw]]:
+        """The tokens drawn for every row; none of the sequences in its tree of those `seen` is drawn."""
         import torch
 
         rows, steps = numbers.shape
         drawn: list[list[TokenDraw]] = [[] for _ in range(rows)]
         alive = torch.arange(rows, device=numbers.device)
         running = torch.ones_like(alive, dtype=torch.bool)
+        at: list[SeenTree | None] = [None] * rows if seen is None else list(seen)
         for step in range(steps):
-            picked, *scores = self._pick(numbers[alive, step], temperature)
+            nodes = [at[row] for row in alive.tolist()]
+            picked, *scores = self._pick(numbers[alive, step], temperature, nodes)
             columns = (picked.tolist(), *(score.tolist() for score in scores))
             for row, goes_on, *token in zip(alive.tolist(), running.tolist(), *columns, strict=True):
                 if goes_on:
                     drawn[row].append(TokenDraw(*token))
+                node = at[row]
+                at[row] = node.children.get(token[0]) if node is not None and goes_on else None
             running = running & ~self._ending[picked]
             left = int(running.sum())
             if left == 0 or step + 1 == steps:
@@ -104,16 +112,19 @@ class Decoding:
             self._advance(picked)
         return drawn
 
-    def _pick(self, uniform: Any, temperature: float) -> tuple[Any, Any, Any, Any]:
+    def _pick(
+        self, uniform: Any, temperature: float, nodes: Sequence[SeenTree | None]
+    ) -> tuple[Any, Any, Any, Any]:
         """Invert the cumulative distribution of each row at its uniform number, in double precision.
 
-        Returns the tokens, their log-probabilities at `temperature` and at 1, and the entropies at 1.
+        At a node of a tree of sequences seen, tokens have the share of their probability that is unseen. Returns the
+        tokens, their log-probabilities at `temperature` and at 1, and the entropies at 1.
         """
         import torch
 
         plain = torch.log_softmax(self._logits.double(), dim=-1)
         table = plain if temperature == 1.0 else torch.log_softmax(plain / temperature, dim=-1)
-        cumulative = table.exp().cumsum(dim=-1)
+        cumulative = self._unseen(table.exp(), nodes).cumsum(dim=-1)
         target = (uniform * cumulative[:, -1])[:, None]
         picked = torch.searchsorted(cumulative, target, right=True).clamp(max=table.shape[-1] - 1)
         ended = torch.isin(picked[:, 0], self._pure)
@@ -124,6 +135,13 @@ class Decoding:
 
         entropy = -(plain.exp() * plain.clamp(min=-1e4)).sum(dim=-1)
         return torch.where(ended, self._end, picked[:, 0]), score(table), score(plain), entropy.clamp(min=0.0)
+
+    def _unseen(self, shares: Any, nodes: Sequence[SeenTree | None]) -> Any:
+        """The probability of each row's next tokens without what was seen; which token ends it does not matter."""
+        for row, node in enumerate(nodes):
+            for token, child in () if node is None else node.children.items():
+                shares[row, self._pure if token == self._end else token] *= child.unseen
+        return shares
 
     def _advance(self, picked: Any) -> None:
         import torch

@@ -8,12 +8,14 @@ so the last log-probability is that of any of them.
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from ..conversation import as_messages
 from ..errors import InputError, MissingExtra, ModelError, PromptTooLong
 from ..nouns import Sample
 from .decoding import Decoding, Ends, TokenDraw, uniforms
+from .seen_tree import SeenTree
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -41,6 +44,9 @@ class Transformers:
     `sample` applies `wrap` to a question; `complete` continues a prompt unchanged. An answer ends with an end token,
     or with any token that contains `stop`. `max_rows` bounds the answers per batch and `max_batch_tokens` the prompt
     tokens; both are halved when memory runs out.
+
+    With `replacement=False` the draws of one call differ from each other: draws without replacement, each with the
+    log-probability it has among all answers. There are fewer than `n` where all answers were drawn.
     """
 
     def __init__(
@@ -54,10 +60,13 @@ class Transformers:
         wrap: Wrap | None = None,
         max_rows: int = 128,
         max_batch_tokens: int = 16384,
+        replacement: bool = True,
     ) -> None:
         if max_tokens < 1 or max_rows < 1:
             raise InputError(f"max_tokens is {max_tokens} and max_rows is {max_rows}: both are at least 1")
         self.name, self.max_tokens, self.eos_included = name, max_tokens, True
+        self.replacement = replacement
+        self._memory: dict[tuple[str, float], SeenTree] | None = None
         self._network, self._tokenizer, self._wrap = network.eval(), tokenizer, wrap
         self._max_rows, self._max_batch_tokens = max_rows, max_batch_tokens
         self._context = getattr(network.config, "max_position_embeddings", None) or 1 << 30
@@ -67,6 +76,15 @@ class Transformers:
     def endings(self) -> frozenset[int]:
         """The tokens that end an answer and add nothing to it; all are reported as the end token."""
         return self._ends.pure
+
+    def remembering(self) -> Self:
+        """The same model, whose draws without replacement differ from those of its earlier calls too.
+
+        Draws at temperature 1 also differ from what was drawn at another temperature, the answer that is judged.
+        """
+        own = copy.copy(self)
+        own._memory = {}
+        return own
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -96,20 +114,68 @@ class Transformers:
         if n < 1 or temperature < 0:
             raise InputError(f"n is {n} and temperature is {temperature}: at least 1, and not below 0")
         encoded = [self._encode(prompt) for prompt in prompts]
+        temperature = max(temperature, COLDEST)
+        if not self.replacement:
+            return self._complete_distinct(prompts, encoded, n, temperature, rngs)
         rows = [(place, uniforms(rng, n, self.max_tokens)) for place, rng in enumerate(rngs)]
-        return self._within_memory(lambda: self._complete(encoded, rows, n, max(temperature, COLDEST)))
+        drawn = self._within_memory(lambda: self._complete(encoded, rows, n, temperature))
+        return [[self._finish(tokens) for tokens in own] for own in drawn]
 
     def _complete(
-        self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int, temperature: float
-    ) -> list[list[Sample]]:
+        self,
+        encoded: Sequence[list[int]],
+        rows: Sequence[tuple[int, Any]],
+        n: int,
+        temperature: float,
+        seen: Sequence[SeenTree] | None = None,
+    ) -> list[list[list[TokenDraw]]]:
         # The rows of a prompt stay in order; a batch holds several prompts, or some rows of one.
-        results: list[list[Sample]] = [[] for _ in encoded]
+        results: list[list[list[TokenDraw]]] = [[] for _ in encoded]
         for places, numbers in self._batches(encoded, rows, n):
-            drawn = self._draw([encoded[place] for place in places], numbers, temperature)
+            trees = None if seen is None else [seen[place] for place in places]
+            drawn = self._draw([encoded[place] for place in places], numbers, temperature, trees)
             each = len(drawn) // len(places)
             for k, place in enumerate(places):
                 results[place] += drawn[k * each : (k + 1) * each]
         return results
+
+    def _complete_distinct(
+        self,
+        prompts: Sequence[str],
+        encoded: Sequence[list[int]],
+        n: int,
+        temperature: float,
+        rngs: Sequence[Generator],
+    ) -> list[list[Sample]]:
+        """`n` different continuations of each prompt, in rounds of `n` independent draws of what is unseen.
+
+        The first occurrences among independent draws are draws without replacement, so a batch is as exact as one at
+        a time. Rounds are of `n` for every prompt, so that its draws do not depend on the others.
+        """
+        trees = [self._seen(prompt, temperature) for prompt in prompts]
+        found: list[list[Sample]] = [[] for _ in prompts]
+        while unfinished := [k for k, tree in enumerate(trees) if len(found[k]) < n and not tree.exhausted]:
+            rows = [(place, uniforms(rngs[k], n, self.max_tokens)) for place, k in enumerate(unfinished)]
+            texts, seen = [encoded[k] for k in unfinished], [trees[k] for k in unfinished]
+            drawn = self._within_memory(partial(self._complete, texts, rows, n, temperature, seen))
+            for k, own in zip(unfinished, drawn, strict=True):
+                for tokens in own:
+                    if len(found[k]) < n and self._add(tokens, prompts[k], temperature, trees[k]):
+                        found[k].append(self._finish(tokens))
+        return found
+
+    def _seen(self, prompt: str, temperature: float) -> SeenTree:
+        """What not to draw: nothing yet, or what was drawn at this temperature since `remembering`."""
+        if self._memory is None:
+            return SeenTree()
+        return self._memory.setdefault((prompt, temperature), SeenTree())
+
+    def _add(self, drawn: list[TokenDraw], prompt: str, temperature: float, tree: SeenTree) -> bool:
+        """Mark a continuation as drawn; False if it was drawn before."""
+        ids = [each.token for each in drawn]
+        if self._memory is not None and temperature != 1.0:
+            self._seen(prompt, 1.0).add(ids, [math.exp(each.sampling_logprob) for each in drawn])
+        return tree.add(ids, [math.exp(each.logprob) for each in drawn])
 
     def continuation_logprobs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The log-probability of each continuation after its prompt, at temperature 1."""
@@ -196,7 +262,13 @@ class Transformers:
         )
         return out.logits[:, -keep:], out.past_key_values if cache else None, mask
 
-    def _draw(self, encoded: Sequence[list[int]], numbers: Any, temperature: float) -> list[Sample]:
+    def _draw(
+        self,
+        encoded: Sequence[list[int]],
+        numbers: Any,
+        temperature: float,
+        seen: Sequence[SeenTree] | None = None,
+    ) -> list[list[TokenDraw]]:
         """Draw the rows of `numbers` in one batch, the same number for each prompt."""
         import torch
 
@@ -207,8 +279,8 @@ class Transformers:
             logits = logits[:, -1].repeat_interleave(each, dim=0)
             mask = mask.repeat_interleave(each, dim=0)
             decoding = Decoding(self._network, self._ends, logits, cache, mask)
-            drawn = decoding.run(torch.as_tensor(numbers, device=logits.device), temperature)
-        return [self._finish(tokens) for tokens in drawn]
+            trees = None if seen is None else [tree for tree in seen for _ in range(each)]
+            return decoding.run(torch.as_tensor(numbers, device=logits.device), temperature, trees)
 
     def _finish(self, drawn: list[TokenDraw]) -> Sample:
         ids = [each.token for each in drawn]

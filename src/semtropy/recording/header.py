@@ -72,6 +72,11 @@ class Header(JsonObject):
         return self.fields.get("eos_included")
 
     @property
+    def replacement(self) -> bool:
+        """False where no sample of a question repeats another: they were drawn without replacement."""
+        return self.fields.get("replacement") is not False
+
+    @property
     def logprobs_usable(self) -> bool:
         """Whether the samples' log-probabilities are lower bounds on the probability of their meanings."""
         return self.why_logprobs_unusable is None

@@ -238,10 +238,12 @@ class Row(JsonObject):
         """What entropy estimators see of all samples of this question."""
         if not self.fields["samples"]:
             self.fail("is empty: an estimate needs at least one sample", "samples")
-        meaning = self.answer_meaning()
-        if self.answer is None or meaning is None:
-            return Evidence.gather(self.samples, self.partition)
-        return Evidence.gather(self.samples, self.partition, self.judged_sample(), meaning)
+        meaning, replacement = self.answer_meaning(), self.header.replacement
+        judged = None if self.answer is None or meaning is None else self.judged_sample()
+        try:
+            return Evidence.gather(self.samples, self.partition, judged, meaning, replacement=replacement)
+        except InputError as error:
+            self.fail(str(error), "samples")
 
     def draws(self) -> Draws:
         """The samples as arrays, for drawing many subsamples."""
@@ -251,6 +253,12 @@ class Row(JsonObject):
     def _draws(self) -> Draws:
         if not self.fields["samples"]:
             self.fail("is empty: a subsample needs at least one sample", "samples")
+        if not self.header.replacement:
+            self.fail(
+                "were drawn without replacement (replacement in the header), so a part of them is no sample of the "
+                "model: `semtropy score` judges such a recording, studies and priors need draws with replacement",
+                "samples",
+            )
         if self.answer is None:
             return Draws.of(self.samples, self.partition)
         return Draws.of(self.samples, self.partition, self.judged_sample(), self.answer_meaning())

@@ -36,6 +36,7 @@ def check_header(header: Mapping[str, Any]) -> None:
     _optional(header, "dataset", _is_text, "text or null")
     _optional(header, "temperature", _is_number, "a number or null")
     _optional(header, "eos_included", _is_bool, "true, false or null")
+    _optional(header, "replacement", _is_bool, "true, false or null")
     _optional(header, "logprobs_of_sampling", _is_bool, "true, false or null")
     temperature = header.get("temperature")
     if temperature is not None and temperature < 0:

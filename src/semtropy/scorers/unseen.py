@@ -42,6 +42,7 @@ class Unseen(SampleScorer):
 
     name: ClassVar[str] = "unseen"
     sees: ClassVar[type[SampleEvidence]] = SampleEvidence
+    without_replacement: ClassVar[bool] = True
 
     def __call__(self, drawn: SampleEvidence) -> float:
         return max(0.0, 1.0 - sum(drawn.evidence.floors))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ModelError, SemtropyError
+from ...errors import InputError, ModelError, SemtropyError
 from .graders import load_grader
 from .requests import (
     DrawSamples,
@@ -81,6 +81,12 @@ class Backend:
     """Answers requests with a model, a grader and a judge."""
 
     def __init__(self, model: Model, plan: GenerationPlan) -> None:
+        if getattr(model, "replacement", True) != plan.replacement:
+            with_or_out = "without" if plan.replacement else "with"
+            raise InputError(
+                f"{model.name} draws {with_or_out} replacement, and the plan says otherwise: set "
+                f"GenerationPlan(replacement={not plan.replacement})"
+            )
         self.model = model
         self.grader = load_grader(plan.grader)
         self._judge: Any = None
@@ -127,7 +133,14 @@ class Backend:
                 one(r.prompt, r.n, temperature=r.temperature, rng=rng)
                 for r, rng in zip(batch, rngs, strict=True)
             ]
-        return [_check_count(samples, first.n, self.model) for samples in drawn]
+        return [self._counted(samples, first.n) for samples in drawn]
+
+    def _counted(self, samples: Sequence[Sample], n: int) -> list[Sample]:
+        """The samples; fewer than `n` only where draws do not repeat and no other answer was left."""
+        repeats: bool = getattr(self.model, "replacement", True)
+        if len(samples) == n or (samples and len(samples) < n and not repeats):
+            return list(samples)
+        raise ModelError(f"{self.model.name} gave {len(samples)} answers where {n} were asked for")
 
     def _weigh(self, batch: Sequence[WeighContinuation]) -> list[float | None]:
         weigh = getattr(self.model, "continuation_logprobs", None)
@@ -153,7 +166,7 @@ class Backend:
                 return _vote(await self.areply(vote), request.continuation)
             rng = np.random.default_rng(request.seed)
             samples = await draw(request.prompt, request.n, temperature=request.temperature, rng=rng)
-            return _check_count(samples, request.n, self.model)
+            return self._counted(samples, request.n)
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -213,12 +226,6 @@ def _batches(requests: Sequence[Request]) -> Iterator[list[int]]:
             key = (DrawSamples, request.n, request.temperature)
         groups.setdefault(key, []).append(place)
     yield from groups.values()
-
-
-def _check_count(samples: Sequence[Sample], n: int, model: Model) -> list[Sample]:
-    if len(samples) != n:
-        raise ModelError(f"{model.name} gave {len(samples)} answers where {n} were asked for")
-    return list(samples)
 
 
 def _vote(samples: Sequence[Sample], continuation: str) -> float | None:

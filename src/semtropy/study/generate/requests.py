@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...errors import InputError
 from .prompts import BRAINSTORMED, TRUE, BriefPrompt, p_true_prompt
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class GenerationPlan:
     grader              name of a grader
     judge               name of a judge that groups meanings in the same run; None leaves that to `semtropy cluster`
     p_true              worked examples of P(True); None leaves P(True) out
+    replacement         False for a model that draws without replacement, which the recording then says
 
     >>> GenerationPlan(samples=20, judge="numeric").temperature
     1.0
@@ -93,6 +95,19 @@ class GenerationPlan:
     grader: str = "f1"
     judge: str | None = None
     p_true: tuple[str, ...] | None = None
+    replacement: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.replacement and self.p_true is not None:
+            raise InputError(
+                "P(True) shows the model some of its independent answers, and draws without replacement are not: leave "
+                "it out (--no-p-true)"
+            )
+        if not self.replacement and self.temperature != 1.0:
+            raise InputError(
+                f"temperature is {self.temperature}: draws without replacement need log-probabilities of the "
+                "distribution drawn from, which recordings hold for temperature 1"
+            )
 
 
 def seed_of(seed: int, *parts: str) -> int:

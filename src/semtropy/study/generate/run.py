@@ -89,6 +89,7 @@ def run_identity(
         "grader": plan.grader,
         "judge": plan.judge,
         "p_true": len(dataset.rehearsals) if plan.p_true is not None else None,
+        **({} if plan.replacement else {"replacement": False}),
     }
 
 
@@ -107,6 +108,7 @@ def recording_header(
         "seed": plan.seed,
         "with_context": plan.prompt.with_context,
         "grader": plan.grader,
+        **({} if plan.replacement else {"replacement": False}),
     }
 
 
