@@ -61,9 +61,9 @@ docs: $(VENV)/.dev  ## rebuild the generated parts of docs/, figures included
 site: $(VENV)/.dev  ## the documentation site in site/, with links and search checked
 	$(BIN)/python -m tools.site
 
-# QUICK=1 takes those that install fast, all into one environment.
+# QUICK=1 takes those that install fast, all into one environment on top of .venv, in at most four minutes.
 integrations: $(VENV)/.dev  ## each adapter with its package, in an environment made for it
-	$(BIN)/python -m tools.integrations $(if $(QUICK),--quick) $(ADAPTERS)
+	$(BIN)/python -m tools.integrations $(if $(QUICK),--quick --within 240) $(ADAPTERS)
 
 picture: $(VENV)/.dev  ## redraw the terminal in the README
 	$(BIN)/python -m tools.picture docs/images/check.svg -- \

@@ -5,12 +5,13 @@ from __future__ import annotations
 import doctest
 import re
 import sys
+import time
 import tomllib
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
-from tools.integrations import ADAPTERS
+from tools.integrations import ADAPTERS, Adapter, Workshop, rows
 from tools.kernel import message
 
 import semtropy
@@ -83,3 +84,44 @@ def test_extras(root: Path) -> None:
 def test_make_has_what_is_promised(root: Path) -> None:
     targets = set(re.findall(r"^(\w+):", (root / "Makefile").read_text(), re.MULTILINE))
     assert {"demo", "test", "check", "bench", "fuzz", "docs", "site", "wheel", "integrations"} <= targets
+
+
+GOOD, BAD, LARGE = Adapter("good", (), quick=True), Adapter("bad", (), quick=True), Adapter("large", ())
+
+
+@pytest.mark.parametrize(
+    ("quick", "why", "expected"),
+    [
+        (True, "", ["1 passed", "FAILED: 1 failed", "left out: it takes long to install"]),
+        (False, "", ["1 passed", "FAILED: 1 failed", "1 passed"]),
+        (True, "no network", ["left out: no network"] * 2 + ["left out: it takes long to install"]),
+        (False, "no network", ["FAILED: no network"] * 3),
+    ],
+)
+def test_what_cannot_be_installed_is_said_and_what_fails_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, quick: bool, why: str, expected: list[str]
+) -> None:
+    said = {"good": "1 passed", "bad": "FAILED: 1 failed", "large": "1 passed"}
+    monkeypatch.setattr(Workshop, "prepare", lambda *_: (None if why else tmp_path, why))
+    monkeypatch.setattr(Workshop, "test", lambda _, python, adapter: said[adapter.name])
+    shop = Workshop(tmp_path, time.monotonic() + 60)
+    assert [row[2] for row in rows(shop, [GOOD, BAD, LARGE], quick=quick)] == expected
+
+
+def test_nothing_is_begun_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Workshop, "prepare", lambda *_: (tmp_path, ""))
+    shop = Workshop(tmp_path, time.monotonic() - 1)
+    assert [row[2] for row in rows(shop, [GOOD], quick=True)] == ["left out: no time left"]
+
+
+def test_a_program_that_is_missing_or_slow_is_no_traceback(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, time.monotonic() + 60)
+    assert shop._run(["no-such-program"]) == "there is no program no-such-program"
+    assert shop._run([sys.executable, "-c", "import sys; sys.exit('no network')"]) == "no network"
+    late = Workshop(tmp_path, time.monotonic() - 1)
+    assert late._run([sys.executable, "-c", "input()"]) == "not installed in the time there was"
+
+
+def test_ci_runs_the_quick_ones_last(root: Path) -> None:
+    commands = re.findall(r"^make .+$", (root / ".ci" / "run").read_text(), re.MULTILINE)
+    assert commands == ["make check", "make test", "make integrations QUICK=1"]
