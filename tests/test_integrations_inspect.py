@@ -29,14 +29,14 @@ def page(language: str) -> str:
     return next(block.code for block in blocks(text) if block.language == language)
 
 
-def inspect(folder: Path, *arguments: str) -> Any:
-    """Run the real command; the last log it wrote."""
+def inspect(folder: Path, *arguments: str) -> tuple[Any, str]:
+    """Run the real command; the last log it wrote, and what it printed."""
     (folder / "capitals.py").write_text(page("python"))
-    environment = {**os.environ, "INSPECT_LOG_DIR": str(folder / "logs"), "INSPECT_DISPLAY": "none"}
-    command = [sys.executable, "-m", "inspect_ai", *arguments]
+    environment = {**os.environ, "INSPECT_LOG_DIR": str(folder / "logs")}
+    command = [sys.executable, "-m", "inspect_ai", *arguments, "--display", "plain"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return list_eval_logs(str(folder / "logs"))[0]
+    return list_eval_logs(str(folder / "logs"))[0], done.stdout
 
 
 def test_the_scorer_is_found_by_its_entry_point() -> None:
@@ -46,7 +46,8 @@ def test_the_scorer_is_found_by_its_entry_point() -> None:
 
 def test_a_task_scored_by_name(tmp_path: Path) -> None:
     test_the_scorer_is_found_by_its_entry_point()
-    log = read_eval_log(inspect(tmp_path, "eval", "capitals.py"))
+    path, printed = inspect(tmp_path, "eval", "capitals.py")
+    log = read_eval_log(path)
     assert log.status == "success", log.error
     scores = {sample.id: sample.scores["semantic_entropy"] for sample in log.samples or []}
     assert scores["known"].value > 0.5
@@ -58,11 +59,12 @@ def test_a_task_scored_by_name(tmp_path: Path) -> None:
     assert result.metrics["mean"].value == pytest.approx(
         (scores["known"].value + scores["made up"].value) / 2
     )
+    assert " ".join(page("text").split()) in " ".join(printed.split())
 
 
 def test_epochs_become_a_recording(tmp_path: Path) -> None:
     test_the_scorer_is_found_by_its_entry_point()
-    log = inspect(tmp_path, "eval", "capitals.py", "--epochs", "4", "--no-score")
+    log, _ = inspect(tmp_path, "eval", "capitals.py", "--epochs", "4", "--no-score")
     path = tmp_path / "run.jsonl"
     assert main(["import", "inspect", str(log.name).removeprefix("file://"), str(path)]) == 0
     recording = read_recording(path)

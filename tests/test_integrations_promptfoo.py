@@ -65,7 +65,7 @@ def test_promptfoo_itself(tmp_path: Path) -> None:
     if program is None:
         pytest.skip("needs promptfoo: npm install -g promptfoo")
     page = (ROOT / "docs" / "integrations" / "promptfoo.md").read_text()
-    config = next(block.code for block in blocks(page) if block.language == "yaml")
+    config, shown = (next(b.code for b in blocks(page) if b.language == kind) for kind in ("yaml", "text"))
     (tmp_path / "promptfooconfig.yaml").write_text(
         config.replace("file://PATH:get_assert", f"file://{FILE}:get_assert")
     )
@@ -77,7 +77,7 @@ def test_promptfoo_itself(tmp_path: Path) -> None:
     }
     home |= {"PROMPTFOO_DISABLE_UPDATE": "1", "PROMPTFOO_DISABLE_REMOTE_GENERATION": "1"}
     done = subprocess.run(
-        [program, "eval", "--no-cache", "--output", "out.json"],
+        [program, "eval", "--no-cache", "--no-table", "--output", "out.json"],
         cwd=tmp_path,
         env={**os.environ, **home},
         capture_output=True,
@@ -88,3 +88,5 @@ def test_promptfoo_itself(tmp_path: Path) -> None:
     results = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
     assert [each["success"] for each in results] == [True, False]
     assert "Looks steady." in json.dumps(results[0])
+    assert "Likely made up." in json.dumps(results[1])
+    assert shown.strip() in done.stdout

@@ -61,7 +61,9 @@ ADAPTERS = (
     Adapter("litellm", ("litellm", "local"), ("openai",)),
     Adapter("pytest", ("local",), quick=True),
     Adapter("inspect", ("inspect", "local"), ("openai",), quick=True),
-    Adapter("tables", ("pandas", "hub", "local"), ("uqlm",)),
+    Adapter(
+        "tables", ("pandas", "hub", "local"), ("uqlm", "pyarrow<24")
+    ),  # uqlm wants NumPy 1, pyarrow 24 does not
     Adapter("promptfoo", ("local",), programs=("promptfoo", "node@22")),
     Adapter("deepeval", ("deepeval", "local")),
     Adapter("ragas", ("ragas", "local")),
