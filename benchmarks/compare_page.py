@@ -1,102 +1,241 @@
-"""The tables of `benchmarks.compare`, between two markers of a page."""
+"""The tables of `benchmarks.compare` in Markdown, each between two markers of a page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
-__all__ = ["Outcome", "fill_page", "tables"]
+from benchmarks.compare_measures import REFERENCE, Gap, Measured, Outcome, mean_gap
+from benchmarks.compare_scores import BUDGETS, TIMED
+
+__all__ = ["fill_page", "tables"]
 
 MARKED = re.compile(
-    r"(<!-- made by `python -m benchmarks\.compare` -->\n).*?(<!-- end of compare -->)", re.DOTALL
+    r"(?P<from><!-- made by `python -m benchmarks\.compare`: (?P<name>\w+) -->\n).*?"
+    r"(?P<to><!-- end of (?P=name) -->)",
+    re.DOTALL,
 )
+# The same formula here and there. The first of ours is compared with each of theirs.
+TWINS = {
+    "eigv": ("lm-polygraph/EigValLaplacian_NLI_score_entail",),
+    "degree": ("lm-polygraph/DegMat_NLI_score_entail",),
+    "predictive-entropy": ("lm-polygraph/MonteCarloSequenceEntropy",),
+    "kle": ("lm-polygraph/KernelLanguageEntropy",),
+    "cocoa": ("lm-polygraph/CocoaMSP",),
+    "semantic-density": ("lm-polygraph/SemanticDensity", "uqlm/semantic_density"),
+    "histogram": ("lm-polygraph/SemanticEntropyEmpirical", "uqlm/discrete_entropy_values"),
+}
+ERRORS = {
+    "twice": "uqlm: an answer in two clusters",
+    "one-way": "uqlm: joined by entailment one way",
+    "more than 1": "lm-polygraph: a class with probability above 1",
+}
+NO_SAMPLES = {"g-nll", "log-likelihood", "length", "p-true"}
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One method on one recording with one number of samples."""
-
-    recording: str
-    method: str
-    budget: int
-    auroc: float
-    half_width: float
-    tied: bool
-    aurac: float
-    rank: float
-
-    def __str__(self) -> str:
-        area = f"{self.auroc:.3f}"
-        return f"{f'**{area}**' if self.tied else area} ± {self.half_width:.2f} / {self.aurac:.2f} / {self.rank:.2f}"
-
-
-def fill_page(held: Mapping[str, Any], page: Path | None) -> None:
-    """Print the tables, or put them into the page."""
-    text = tables(held)
+def fill_page(every: Sequence[Measured], page: Path | None) -> None:
+    """Print the tables, or put each into its place on the page."""
+    made = tables(every)
     if page is None:
-        print(text)
+        print("\n\n".join(made.values()))
         return
     before = page.read_text(encoding="utf-8")
-    after, count = MARKED.subn(lambda found: f"{found[1]}{text}\n{found[2]}", before)
-    if count != 1:
+    places = [found["name"] for found in MARKED.finditer(before)]
+    if sorted(places) != sorted(made):
         raise SystemExit(
-            f"{page}: has no place for the tables: <!-- made by `python -m benchmarks.compare` -->"
+            f"{page}: needs one place for each of {', '.join(made)}; it has {', '.join(places) or 'none'}"
         )
+    after = MARKED.sub(lambda found: f"{found['from']}{made[found['name']]}\n{found['to']}", before)
     page.write_text(after, encoding="utf-8")
 
 
-def tables(held: Mapping[str, Any]) -> str:
-    """All tables in Markdown."""
-    outcomes = [Outcome(**each) for own in held.values() for each in own["outcomes"]]
-    return "\n\n".join(
-        [overview(outcomes, held), *(one_recording(name, own, outcomes) for name, own in held.items())]
-    )
+def tables(every: Sequence[Measured]) -> dict[str, str]:
+    """All tables by name."""
+    return {
+        "recordings": _recordings(every),
+        "overview": _overview(every),
+        "beaten": _beaten(every),
+        "cost": _cost(every),
+        "twins": _twins(every),
+        "errors": _errors(every),
+        "details": "\n\n".join(map(_details, every)),
+    }
 
 
-def overview(outcomes: Sequence[Outcome], held: Mapping[str, Any]) -> str:
-    """Each method over all recordings: mean AUROC, how often nothing beats it, and its time."""
-    budgets = sorted({each.budget for each in outcomes})
-    times: dict[str, list[float]] = {}
-    for own in held.values():
-        for name, value in own["milliseconds"].items():
-            times.setdefault(name, []).append(value)
-    rows = []
-    for method in dict.fromkeys(each.method for each in outcomes):
-        mine = [each for each in outcomes if each.method == method]
-        areas = [_mean(each.auroc for each in mine if each.budget == n) for n in budgets]
-        spent = f"{mean(times[method]):.2f}" if method in times else "0"
-        count = len({each.recording for each in mine})
-        rows.append(
-            [f"`{method}`", *areas, f"{sum(each.tied for each in mine)} of {len(mine)}", str(count), spent]
-        )
-    heads = ["method", *(f"N = {n}" for n in budgets), "unbeaten", "recordings", "ms"]
-    return "### All recordings\n\n" + _table(heads, rows)
-
-
-def one_recording(name: str, own: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
-    """One recording: AUROC, AURAC and rank correlation of each method by number of samples."""
-    mine = [each for each in outcomes if each.recording == name]
-    budgets = sorted({each.budget for each in mine})
-    cells = {(each.method, each.budget): each for each in mine}
+def _recordings(every: Sequence[Measured]) -> str:
     rows = [
-        [f"`{method}`", *(str(cells[method, n]) if (method, n) in cells else "–" for n in budgets)]
-        for method in dict.fromkeys(each.method for each in mine)
+        [
+            each.name,
+            f"{each.wrong.size} of {each.held['questions']:,}",
+            f"{each.wrong.mean():.0%}",
+            _lacking(each.held["dropped"]),
+        ]
+        for each in every
     ]
-    judged = own["judgements"]
-    about = (
-        f"{own['questions']} questions, {own['wrong'] / own['questions']:.0%} answered wrongly. With 5 samples, "
-        f"grouping takes {judged['grouping']:.1f} judgements per question, and all pairs {judged['pairs']:.1f}."
+    return _table(["recording", "questions", "wrong answers", "not possible, for want of a column"], rows)
+
+
+def _lacking(dropped: Mapping[str, str]) -> str:
+    columns: dict[str, list[str]] = {}
+    for method, column in dropped.items():
+        columns.setdefault(column, []).append(f"`{method}`")
+    return "; ".join(f"{', '.join(methods)} ({column})" for column, methods in columns.items()) or "–"
+
+
+def _overview(every: Sequence[Measured]) -> str:
+    """Each method minus `bayes` on the recordings that both have scores for."""
+    rows = []
+    for method in _methods(every):
+        gaps = [mean_gap(every, method, n) for n in BUDGETS]
+        cells = [_gap(gap) for gap in gaps]
+        if method == REFERENCE:
+            cells = [_mean_outcome([each.outcomes.get((method, n)) for each in every]) for n in BUDGETS]
+        count = max((gap.recordings for gap in gaps if gap is not None), default=0)
+        rows.append([f"`{method}`", str(count), *cells])
+    return _table(["method", "recordings", *_columns(BUDGETS)], rows)
+
+
+def _gap(gap: Gap | None) -> str:
+    if gap is None:
+        return "–"
+    area = _signed(gap.auroc, 3)
+    width = (gap.high - gap.low) / 2
+    return (
+        f"{f'**{area}**' if gap.high >= 0 else area} ± {width:.3f} / "
+        f"{_signed(gap.aurac, 2)} / {_signed(gap.rank, 2)}"
     )
-    return f"### {name}\n\n{about}\n\n" + _table(["method", *(f"N = {n}" for n in budgets)], rows)
 
 
-def _mean(values: Iterable[float]) -> str:
-    found = list(values)
-    return f"{mean(found):.3f}" if found else "–"
+def _mean_outcome(outcomes: Iterable[Outcome | None]) -> str:
+    known = [each for each in outcomes if each is not None]
+    if not known:
+        return "–"
+    parts = (
+        ((each.auroc for each in known), 3),
+        ((each.aurac for each in known), 2),
+        ((each.rank for each in known), 2),
+    )
+    return " / ".join(f"{mean(values):.{digits}f}" for values, digits in parts)
+
+
+def _signed(value: float, digits: int) -> str:
+    text = f"{value:+.{digits}f}"
+    return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
+
+
+def _beaten(every: Sequence[Measured]) -> str:
+    """Where a method is better than `bayes` beyond chance."""
+    rows, compared = [], 0
+    for each in every:
+        for n in BUDGETS:
+            gaps = {method: each.gap(method, n) for method in each.methods if method != REFERENCE}
+            known = {method: gap for method, gap in gaps.items() if gap is not None}
+            compared += len(known)
+            better = sorted((m for m, gap in known.items() if gap.low > 0), key=lambda m: -known[m].auroc)
+            if better:
+                said = [
+                    f"`{m}` {_signed(known[m].auroc, 3)} ({_signed(known[m].low, 3)} to {_signed(known[m].high, 3)})"
+                    for m in better
+                ]
+                rows.append([each.name, str(n), "; ".join(said)])
+    if not rows:
+        return f"None of {compared:,} comparisons (recording, N, method)."
+    count = sum(row[2].count(";") + 1 for row in rows)
+    return f"{count} of {compared:,} comparisons (recording, N, method):\n\n" + _table(
+        ["recording", "N", "better than `bayes`"], rows
+    )
+
+
+def _cost(every: Sequence[Measured]) -> str:
+    rows = []
+    for method in _methods(every):
+        asked, spent = (
+            [each.held[key][method] for each in every if method in each.methods and method in each.held[key]]
+            for key in ("judgements", "milliseconds")
+        )
+        free = method in NO_SAMPLES
+        samples = (
+            "0"
+            if free
+            else f"0 to {TIMED}"
+            if any((method, 0) in each.outcomes for each in every)
+            else str(TIMED)
+        )
+        rows.append([f"`{method}`", samples, f"{mean(asked):.1f}", "0" if free else f"{mean(spent):.2f}"])
+    return _table(["method", "samples", "judgements", "milliseconds"], rows)
+
+
+def _twins(every: Sequence[Measured]) -> str:
+    rows = []
+    for ours, theirs in TWINS.items():
+        for other in theirs:
+            gaps = [
+                each.outcomes[other, n].auroc - each.outcomes[ours, n].auroc
+                for each in every
+                for n in BUDGETS
+                if (ours, n) in each.outcomes and (other, n) in each.outcomes
+            ]
+            if gaps:
+                far = max(gaps, key=abs)
+                rows.append(
+                    [f"`{ours}`", f"`{other}`", str(len(gaps)), _signed(mean(gaps), 3), _signed(far, 3)]
+                )
+    heads = ["here", "there", "cells", "mean difference of AUROC", "largest"]
+    return _table(heads, rows) if rows else "The other tools were not run."
+
+
+def _errors(every: Sequence[Measured]) -> str:
+    """How many questions show each known error, and which scores are undefined."""
+    ran = [each for each in every if each.held.get("errors")]
+    if not ran:
+        return "The other tools were not run."
+    numbers = BUDGETS[1:]
+    rows = [
+        [each.name, *(" / ".join(str(each.held["errors"][str(n)][kind]) for n in numbers) for kind in ERRORS)]
+        for each in ran
+    ]
+    undefined = sorted(
+        {
+            f"`{name}` at N = {', '.join(map(str, ns))}"
+            for each in ran
+            for name, ns in each.held["undefined"].items()
+            if ns
+        }
+    )
+    said = f"Questions that show each error, at N = {', '.join(map(str, numbers))}:\n\n"
+    table = _table(["recording", *ERRORS.values()], rows)
+    return said + table + (f"\n\nUndefined: {'; '.join(undefined)}." if undefined else "")
+
+
+def _details(each: Measured) -> str:
+    """One recording: AUROC, AURAC and rank correlation of each method by number of samples."""
+    rows = [
+        [f"`{method}`", *(_cell(each.outcomes.get((method, n))) for n in BUDGETS)] for method in each.methods
+    ]
+    about = f"{each.wrong.size} questions, {each.wrong.mean():.0%} answered wrongly."
+    return f"### {each.name}\n\n{about}\n\n" + _table(["method", *_columns(BUDGETS)], rows)
+
+
+def _cell(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "–"
+    area = f"{outcome.auroc:.3f}"
+    return (
+        f"{f'**{area}**' if outcome.tied else area} ± {outcome.half_width:.2f} / "
+        f"{outcome.aurac:.2f} / {outcome.rank:.2f}".replace("-", "−")
+    )
+
+
+def _methods(every: Sequence[Measured]) -> list[str]:
+    """All methods in the order of the tables: ours, then those of other tools."""
+    found = dict.fromkeys(method for each in every for method in each.methods)
+    return sorted(found, key=lambda name: "/" in name)
+
+
+def _columns(budgets: Iterable[int]) -> list[str]:
+    return [f"N = {n}" for n in budgets]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -9,6 +9,7 @@ same texts, log-probabilities and probabilities of entailment and contradiction;
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import sys
@@ -90,6 +91,7 @@ def polygraph_estimators() -> list[tuple[Any, set[str]]]:
 
     made = [
         e.SemanticEntropy(),
+        e.SemanticEntropy(use_unique_responses=True),
         e.SemanticEntropy(entropy_estimation="direct"),
         e.SemanticEntropy(class_probability_estimation="frequency"),
         e.NumSemSets(),
@@ -108,6 +110,14 @@ def polygraph_estimators() -> list[tuple[Any, set[str]]]:
     ]
 
 
+def polygraph_calls(needs: set[str], questions: Sequence[Question], n: int) -> float:
+    """Judgements per question that its calculators ask for: every pair of texts, or the answer with every text."""
+    different = np.array([len(set(texts)) for _, _, texts in drawn(questions, 0, n)], dtype=float)
+    if any(need.startswith("semantic_") for need in needs):
+        return float((different**2).mean())
+    return float(2 * different.mean()) if any("greedy_se" in need for need in needs) else 0.0
+
+
 def polygraph(questions: Sequence[Question], draw: int, n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     """The name of each estimator that the data suffices for, and how to run it."""
     stats = polygraph_stats(questions, draw, n)
@@ -119,8 +129,11 @@ def polygraph(questions: Sequence[Question], draw: int, n: int) -> Iterator[tupl
 # ---- uqlm ------------------------------------------------------------------------------------------------------------
 
 
-def stored_nli(questions: Sequence[Question]) -> Any:
-    """uqlm's NLI with the stored relations in place of its model; texts come as "number of the question\\ntext"."""
+def stored_nli(questions: Sequence[Question], *, both: bool = False) -> Any:
+    """uqlm's NLI with the stored relations in place of its model; texts come as "number of the question\\ntext".
+
+    `asked` counts judgements. With `both`, answers must entail each other; uqlm joins them if one entails the other.
+    """
     from uqlm.nli.nli import NLI
 
     places = [{text: place for place, text in enumerate(q["texts"])} for q in questions]
@@ -128,9 +141,11 @@ def stored_nli(questions: Sequence[Question]) -> Any:
     class StoredNli(NLI):
         def __init__(self) -> None:
             self.probabilities, self.label_mapping, self.max_length = {}, list(LABELS), 10**9
+            self.asked = 0
 
         def predict_batch(self, pairs: list[tuple[str, str]]) -> np.ndarray:
             rows = []
+            self.asked += len(pairs)
             for one, other in pairs:
                 number, first = one.split("\n", 1)
                 at, i = questions[int(number)], places[int(number)][first]
@@ -139,10 +154,16 @@ def stored_nli(questions: Sequence[Question]) -> Any:
                 rows.append((c, 1 - e - c, e))
             return np.array(rows).reshape(-1, 3)
 
+        def _nli_results_from_probabilities(self, left: np.ndarray, right: np.ndarray) -> dict[str, Any]:
+            found = super()._nli_results_from_probabilities(left=left, right=right)
+            if both:
+                found["entailment"] = bool(left.argmax() == right.argmax() == LABELS.index("entailment"))
+            return found
+
     return StoredNli()
 
 
-def uqlm_scores(questions: Sequence[Question], draw: int, n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
+def uqlm_scores(questions: Sequence[Question], draw: int, n: int) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The name of each scorer, and how to run it: higher is more suspicious."""
     from uqlm.black_box.consistency import ConsistencyScorer
     from uqlm.scorers.shortform.density import SemanticDensity
@@ -158,16 +179,16 @@ def uqlm_scores(questions: Sequence[Question], draw: int, n: int) -> Iterator[tu
         given["sampled_logprobs_results"] = [
             [tokens(q["samples"][at]) for at in order] for q, order, _ in every
         ]
-    nli = stored_nli(questions)
+    shared = stored_nli(questions)
 
-    def entropy() -> dict[str, list[float]]:
+    def entropy(nli: Any = shared) -> dict[str, list[float]]:
         scorer = SemanticEntropy(nli=nli, use_best=False)
         found = scorer.score(
             responses=list(answers), sampled_responses=[list(each) for each in samples], **given
         )
         return {name: values for name, values in found.data.items() if name.endswith("entropy_values")}
 
-    def consistency() -> dict[str, list[float]]:
+    def consistency(nli: Any = shared) -> dict[str, list[float]]:
         prompted = [f"{p}\n{a}" for p, a in zip(prompts, answers, strict=True)]
         asked = [[f"{p}\n{text}" for text in own] for p, own in zip(prompts, samples, strict=True)]
         found = ConsistencyScorer(nli=nli, scorers=["noncontradiction", "entailment"]).evaluate(
@@ -175,7 +196,7 @@ def uqlm_scores(questions: Sequence[Question], draw: int, n: int) -> Iterator[tu
         )
         return {name: [1 - value for value in found[name]] for name in ("noncontradiction", "entailment")}
 
-    def density() -> dict[str, list[float]]:
+    def density(nli: Any = shared) -> dict[str, list[float]]:
         found = SemanticDensity(nli=nli).score(
             responses=list(answers), sampled_responses=[list(each) for each in samples], **given
         )
@@ -195,45 +216,74 @@ def tokens(held: dict[str, Any]) -> list[dict[str, float]]:
 # ---- both ------------------------------------------------------------------------------------------------------------
 
 
-def double_members(questions: Sequence[Question], draw: int, n: int) -> int:
-    """In how many questions uqlm's clusters hold some answer twice, because it joins every cluster that it fits."""
+def known_errors(questions: Sequence[Question], n: int) -> dict[str, int]:
+    """In how many questions the first draw of `n` samples shows each error.
+
+    twice         uqlm puts an answer into two clusters, because it joins every cluster that it fits
+    one-way       uqlm finds fewer clusters than it would if both answers of a pair had to entail each other
+    more than 1   lm-polygraph gives a class a probability above 1, because a repeated sequence is added again
+    """
     from uqlm.nli.cluster import SemanticClusterer
 
-    nli, found = stored_nli(questions), 0
-    for number, (q, _, texts) in enumerate(drawn(questions, draw, n)):
+    found = {"twice": 0, "one-way": 0, "more than 1": 0}
+    nli, mutual = stored_nli(questions), stored_nli(questions, both=True)
+    for number, (q, _, texts) in enumerate(drawn(questions, 0, n)):
         answers = [q["texts"][text] for text in (q["answer"]["text"], *texts)]
-        _, members, _, _ = SemanticClusterer(nli=nli).cluster_responses(responses=answers, prompt=str(number))
-        found += sum(map(len, members)) > len(answers)
+        members, wanted = (
+            SemanticClusterer(nli=each).cluster_responses(responses=answers, prompt=str(number))[1]
+            for each in (nli, mutual)
+        )
+        found["twice"] += sum(map(len, members)) > len(answers)
+        found["one-way"] += len(members) < len(wanted)
+    if all(q["has_logprobs"] for q in questions):
+        stats = polygraph_stats(questions, 0, n)
+        classes = stats["semantic_classes_entail"]["class_to_sample"]
+        for place, logprobs in enumerate(stats["sample_log_probs"]):
+            sums = [sum(math.exp(logprobs[at]) for at in each) for each in classes[place]]
+            found["more than 1"] += max(sums) > 1 + 1e-6
+    return found
+
+
+def run_all(held: dict[str, Any]) -> dict[str, Any]:
+    """Score every question at every number of samples and draw."""
+    questions, budgets, draws, timed = (held[key] for key in ("questions", "budgets", "draws", "timed"))
+    scores: dict[str, dict[str, list[list[float | None]]]] = {}
+    seconds: dict[str, float] = {}
+    for n, draw, tool in itertools.product(budgets, range(draws), (polygraph, uqlm_scores)):
+        for name, run in tool(questions, draw, n):
+            started = time.process_time()
+            found = run()
+            took = time.process_time() - started
+            named = (
+                {f"{name}/{key}": each for key, each in found.items()}
+                if isinstance(found, dict)
+                else {name: found}
+            )
+            for each, values in named.items():
+                kept = [float(v) if math.isfinite(v) else None for v in values]
+                scores.setdefault(each, {}).setdefault(str(n), []).append(kept)
+                if n == timed:
+                    seconds[each] = seconds.get(each, 0.0) + took / len(named) / len(questions) / draws
+    return {"scores": scores, "seconds": seconds, "judgements": count_judgements(questions, timed)}
+
+
+def count_judgements(questions: Sequence[Question], n: int) -> dict[str, float]:
+    """Judgements per question that each scorer asks for with `n` samples; what it asks twice counts once."""
+    found = {
+        f"lm-polygraph/{each}": polygraph_calls(set(each.stats_dependencies), questions, n)
+        for each, _ in polygraph_estimators()
+    }
+    for _, run in uqlm_scores(questions, 0, n):
+        nli = stored_nli(questions)
+        found |= dict.fromkeys([f"uqlm/{name}" for name in run(nli)], nli.asked / len(questions))
     return found
 
 
 def main(source: str, target: str) -> int:
-    """Score every question at every number of samples and draw."""
+    """Read the questions, score them, and write the scores."""
     held = json.loads(Path(source).read_text(encoding="utf-8"))
-    questions, budgets, draws = held["questions"], held["budgets"], held["draws"]
-    scores: dict[str, dict[str, list[list[float | None]]]] = {}
-    seconds: dict[str, float] = {}
-    for n in budgets:
-        for draw in range(draws):
-            for tool in (polygraph, uqlm_scores):
-                for name, run in tool(questions, draw, n):
-                    started = time.process_time()
-                    found = run()
-                    took = time.process_time() - started
-                    named = (
-                        {f"{name}/{key}": each for key, each in found.items()}
-                        if isinstance(found, dict)
-                        else {name: found}
-                    )
-                    for each, values in named.items():
-                        kept = [float(v) if math.isfinite(v) else None for v in values]
-                        scores.setdefault(each, {}).setdefault(str(n), []).append(kept)
-                        if n == held["timed"]:
-                            seconds[each] = (
-                                seconds.get(each, 0.0) + took / len(named) / len(questions) / draws
-                            )
-    doubled = {str(n): double_members(questions, 0, n) for n in budgets}
-    result = {"scores": scores, "seconds": seconds, "doubled": doubled}
+    result = run_all(held)
+    result["errors"] = {str(n): known_errors(held["questions"], n) for n in held["budgets"]}
     Path(target).write_text(json.dumps(result), encoding="utf-8")
     return 0
 

@@ -429,3 +429,21 @@ def test_draws_of_cut_off_samples_alone_do_not_end_a_study() -> None:
     results = evaluate([cut], train=20, estimators=["histogram", "rescaled"], budgets=[1, 2])
     assert results.estimators == ("histogram", "rescaled")
     assert results.cells[2].auroc == 0.5  # one sample: one meaning, whatever its weight
+
+
+@pytest.mark.parametrize("name", ["james-stein", "nsb"])
+def test_folds_share_one_number_of_meanings(name: str) -> None:
+    """Every fold trains on questions of another size; with one sample nothing tells their questions apart."""
+    header = Header.make(model="m", dataset="d", temperature=1.0, eos_included=True)
+    rows = [
+        {
+            "id": f"q{place}",
+            "question": "?",
+            "answer": {"text": "a", "correct": place % 2 == 0},
+            "samples": [{"text": f"a{k}", "meaning": k} for k in range(5 + place % 2)],
+        }
+        for place in range(12)
+    ]
+    recording = Recording(header, tuple(Row(each, header=header) for each in rows))
+    results = evaluate([recording], estimators=[name], folds=2, budgets=[1], bootstrap=0)
+    assert [cell.auroc for cell in results.cells] == [0.5]

@@ -76,8 +76,7 @@ def check_size(size: object) -> None:
 def median_size(sizes: Iterable[int]) -> int:
     """The median number of meanings of training questions, rounded up to 2, 5, 10, 20, 50, 100, ...
 
-    Rounded, because folds with slightly different medians would shift the estimates of all their questions against
-    those of other folds. At least 2: with K = 1 nothing is uncertain.
+    Rounded, so that it hardly depends on which questions they are. At least 2: with K = 1 nothing is uncertain.
 
     >>> median_size([3, 7, 40])
     10

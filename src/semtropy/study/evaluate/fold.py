@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...estimators import PaperPrior, Prior, load_method
-from ...estimators.counts import median_size
+from ...estimators.counts import DEFAULT_SIZE
 from ...estimators.histogram import plug_in
 from .questions import ESTIMATORS
 
@@ -47,6 +47,8 @@ class FoldTraining:
     wrong      whether the judged answer is wrong; None where it has no grade
     methods    the names of the methods
     alphas     further values of alpha for `bayes-paper`
+    size       the number of meanings K that `james-stein` and `nsb` assume: one for all folds, because folds with
+               different K would shift the estimates of their questions against those of other folds
     """
 
     rows: tuple[TrainingQuestion, ...]
@@ -55,6 +57,7 @@ class FoldTraining:
     wrong: tuple[bool | None, ...]
     methods: tuple[str, ...]
     alphas: tuple[float, ...] = ()
+    size: int = DEFAULT_SIZE
 
     @classmethod
     def of(
@@ -63,6 +66,7 @@ class FoldTraining:
         rows: tuple[TrainingQuestion, ...],
         methods: tuple[str, ...],
         alphas: tuple[float, ...] = (),
+        size: int = DEFAULT_SIZE,
     ) -> FoldTraining:
         """From the training questions, and their evidence."""
         counts = [np.bincount(each.draws.meanings) for each in questions]
@@ -73,6 +77,7 @@ class FoldTraining:
             tuple(each.wrong for each in questions),
             methods,
             alphas,
+            size,
         )
 
 
@@ -103,9 +108,7 @@ def _specs(fold: FoldTraining) -> dict[str, EstimatorSpec]:
         for alpha in fold.alphas:
             specs[f"bayes-paper@{alpha:g}"] = EstimatorSpec("bayes-paper", {"prior": sizes, "alpha": alpha})
     sized = [name for name in ("james-stein", "nsb") if name in methods]
-    if sized:
-        size = median_size(fold.sizes)
-        specs |= {name: EstimatorSpec(name, {"size": size}) for name in sized}
+    specs |= {name: EstimatorSpec(name, {"size": fold.size}) for name in sized}
     if "rescaled" in methods:
         # One draw in thousands may hold nothing but samples cut off by a length limit.
         specs["rescaled"] = EstimatorSpec("rescaled", {"clip_missing": True})

@@ -6,8 +6,11 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...errors import InputError
 from ...estimators import required_column
+from ...estimators.counts import median_size
 from ...estimators.training import TrainingQuestion
 from ...recording import Recording, Row, read_recording
 from ...scorers import NAMES as SCORERS
@@ -97,10 +100,13 @@ class ReadRecording:
     def folds(self, options: PrepareOptions) -> list[FoldTraining]:
         """What each fold is fitted on."""
         found = []
-        for training, _ in options.split.indices(len(self.questions), f"{self.model} on {self.dataset}"):
+        indices = options.split.indices(len(self.questions), f"{self.model} on {self.dataset}")
+        trained = {at for training, _ in indices for at in training}
+        size = median_size(len(np.unique(self.questions[at].draws.meanings)) for at in trained)
+        for training, _ in indices:
             rows = tuple(held for at in training if (held := self.training[at]) is not None)
             asked = tuple(self.questions[at] for at in training)
-            found.append(FoldTraining.of(asked, rows, self.methods, options.alphas))
+            found.append(FoldTraining.of(asked, rows, self.methods, options.alphas, size))
         return found
 
     def prepared(self, fits: Sequence[FoldFit], split: Split) -> PreparedRecording:
