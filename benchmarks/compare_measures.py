@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A method minus `bayes` at the same number of samples; `low` and `high` bound the difference of AUROCs."""
+    """A method minus a reference at the same number of samples; `low` and `high` bound the difference of AUROCs."""
 
     auroc: float
     low: float
@@ -102,14 +102,14 @@ class Measured:
             )
         return found
 
-    def gap(self, method: str, n: int) -> Gap | None:
-        """The method minus `bayes`; None where one of them has no score."""
-        return mean_gap([self], method, n)
+    def gap(self, method: str, n: int, reference: str = REFERENCE) -> Gap | None:
+        """The method minus the reference; None where one of them has no score."""
+        return mean_gap([self], method, n, reference)
 
 
-def mean_gap(every: Sequence[Measured], method: str, n: int) -> Gap | None:
-    """The mean over the recordings on which both the method and `bayes` have scores; None where there are none."""
-    ours, theirs = (method, n), (REFERENCE, n)
+def mean_gap(every: Sequence[Measured], method: str, n: int, reference: str = REFERENCE) -> Gap | None:
+    """The mean over the recordings on which both the method and the reference have scores; None without any."""
+    ours, theirs = (method, n), (reference, n)
     both = [each for each in every if ours in each.outcomes and theirs in each.outcomes]
     if not both:
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.compare_measures import REFERENCE, Gap, Measured, Outcome, mean_gap
-from benchmarks.compare_scores import BUDGETS, TIMED
+from benchmarks.compare_scores import ALONE, BUDGETS, TIMED
 
 __all__ = ["fill_page", "tables"]
 
@@ -33,6 +33,11 @@ ERRORS = {
     "more than 1": "lm-polygraph: a class with probability above 1",
 }
 NO_SAMPLES = {"g-nll", "log-likelihood", "length", "p-true"}
+SEE_ANSWER = {
+    *NO_SAMPLES,
+    *("bayes", "agreement", "cocoa", "semantic-density"),
+    *("lm-polygraph/SemanticDensity", "lm-polygraph/CocoaMSP"),
+}
 
 
 def fill_page(every: Sequence[Measured], page: Path | None) -> None:
@@ -56,7 +61,7 @@ def tables(every: Sequence[Measured]) -> dict[str, str]:
     return {
         "recordings": _recordings(every),
         "overview": _overview(every),
-        "beaten": _beaten(every),
+        "beaten": "\n\n".join(_beaten(every, reference) for reference in (REFERENCE, ALONE)),
         "cost": _cost(every),
         "twins": _twins(every),
         "errors": _errors(every),
@@ -125,27 +130,39 @@ def _signed(value: float, digits: int) -> str:
     return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
 
 
-def _beaten(every: Sequence[Measured]) -> str:
-    """Where a method is better than `bayes` beyond chance."""
-    rows, compared = [], 0
+def _beaten(every: Sequence[Measured], reference: str) -> str:
+    """Where a method is better than the reference beyond chance; without the answer, among those that do not see it."""
+    rows, compared, count = [], 0, 0
     for each in every:
+        rivals = [
+            name
+            for name in each.methods
+            if name != reference and not (reference == ALONE and sees_answer(name))
+        ]
         for n in BUDGETS:
-            gaps = {method: each.gap(method, n) for method in each.methods if method != REFERENCE}
-            known = {method: gap for method, gap in gaps.items() if gap is not None}
-            compared += len(known)
-            better = sorted((m for m, gap in known.items() if gap.low > 0), key=lambda m: -known[m].auroc)
-            if better:
-                said = [
-                    f"`{m}` {_signed(known[m].auroc, 3)} ({_signed(known[m].low, 3)} to {_signed(known[m].high, 3)})"
-                    for m in better
-                ]
+            gaps = {name: gap for name in rivals if (gap := each.gap(name, n, reference)) is not None}
+            better = sorted(
+                (name for name, gap in gaps.items() if gap.low > 0), key=lambda name: -gaps[name].auroc
+            )
+            said = [
+                f"`{name}` {_signed(gap.auroc, 3)} ({_signed(gap.low, 3)} to {_signed(gap.high, 3)})"
+                for name in better
+                for gap in [gaps[name]]
+            ]
+            compared, count = compared + len(gaps), count + len(better)
+            if said:
                 rows.append([each.name, str(n), "; ".join(said)])
     if not rows:
-        return f"None of {compared:,} comparisons (recording, N, method)."
-    count = sum(row[2].count(";") + 1 for row in rows)
-    return f"{count} of {compared:,} comparisons (recording, N, method):\n\n" + _table(
-        ["recording", "N", "better than `bayes`"], rows
+        return f"None of {compared:,} comparisons (recording, N, method) with `{reference}`."
+    heads = ["recording", "N", f"better than `{reference}`"]
+    return f"{count} of {compared:,} comparisons (recording, N, method) with `{reference}`:\n\n" + _table(
+        heads, rows
     )
+
+
+def sees_answer(method: str) -> bool:
+    """Whether a method looks at the judged answer."""
+    return method in SEE_ANSWER or method.startswith("uqlm/")
 
 
 def _cost(every: Sequence[Measured]) -> str:

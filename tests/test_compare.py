@@ -11,7 +11,7 @@ from benchmarks import compare
 from benchmarks.compare_measures import Measured, mean_gap
 from benchmarks.compare_page import MARKED, fill_page, tables
 from benchmarks.compare_samples import choose_questions
-from benchmarks.compare_scores import BUDGETS
+from benchmarks.compare_scores import ALONE, BUDGETS
 from benchmarks.other_tools import polygraph_calls
 
 from recordings_made import graded_recording
@@ -148,12 +148,15 @@ def test_measures_that_are_plain() -> None:
 
 def test_tables_say_what_is_missing_and_who_is_better() -> None:
     made = tables([scored(bayes=[4, 3, 2, 1], histogram=[1, 2, 3, 4])])
-    assert "1 of 1 comparisons (recording, N, method):" in made["beaten"]
+    assert "1 of 1 comparisons (recording, N, method) with `bayes`:" in made["beaten"]
     assert "| made | 5 | `histogram` +1.000 (+1.000 to +1.000) |" in made["beaten"]
     assert "`kuhn`, `semantic-density` (samples[].token_logprobs)" in made["recordings"]
     assert "| `histogram` | 1 | – | – | – | **+1.000** ± 0.000 / " in made["overview"]
-    none = tables([scored(bayes=[1, 2, 3, 4], histogram=[4, 3, 2, 1])])["beaten"]
-    assert none == "None of 1 comparisons (recording, N, method)."
+    alone = {ALONE: [0, 0, 0, 0], "g-nll": [1, 2, 3, 4], "evidential": [1, 2, 3, 4]}
+    said = tables([scored(bayes=[1, 2, 3, 4], **alone)])["beaten"]
+    assert said.startswith("None of 3 comparisons (recording, N, method) with `bayes`.")
+    assert f"1 of 1 comparisons (recording, N, method) with `{ALONE}`:" in said
+    assert "| made | 5 | `evidential` +0.500 (+0.500 to +0.500) |" in said
 
 
 def test_a_page_is_filled_and_one_without_places_is_refused(tmp_path: Path) -> None:
