@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semtropy.meaning.recordings import cluster_recording
-
 from semtropy.meaning import load_judge
 from semtropy.recording import read_recording, write_recording
+from semtropy.study.cluster import cluster_recording
 from semtropy.study.evaluate.questions import natural_key
 from semtropy.study.evaluate.resample import seed_words
 from semtropy.study.relate import relate_recording
