@@ -11,7 +11,7 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/semtropy/__init__.
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
 INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/_native/*.c src/semtropy/entropy/_native/*.h)
 
-.PHONY: help demo test extras check bench fuzz docs site integrations picture wheel wheels image push release clean
+.PHONY: help demo test extras check bench fuzz docs site notebooks integrations picture wheel wheels image push release clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ docs: $(VENV)/.dev  ## rebuild the generated parts of docs/, figures included
 
 site: $(VENV)/.dev  ## the documentation site in site/, with links and search checked
 	$(BIN)/python -m tools.site
+
+notebooks: $(VENV)/.dev  ## run the notebooks and store what they print
+	$(BIN)/python -m tools.notebooks
 
 # QUICK=1 takes those that install fast, all into one environment on top of .venv, in at most four minutes.
 integrations: $(VENV)/.dev  ## each adapter with its package, in an environment made for it

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
+from pathlib import Path
 
 from semtropy import Verdict, check
 from semtropy.verdict import percent
@@ -26,9 +28,19 @@ def main(seed: int = 1) -> int:
     """Two verdicts, and what sets them apart."""
     known, obscure = (show(question, seed=seed) for question in (KNOWN, OBSCURE))
     print()
-    for line in (summary(known, obscure), 'Try your own:  .venv/bin/semtropy check "Who wrote Moby Dick?"'):
-        print(textwrap.fill(line, 100))
+    print(textwrap.fill(summary(known, obscure), 100))
+    print("\nNow your own question:\n")
+    print(textwrap.indent("\n".join(next_steps()), "  "))
     return 0
+
+
+def next_steps() -> list[str]:
+    """The commands after which `semtropy` can be typed in this shell."""
+    folder = Path(sys.executable).parent
+    inside = sys.prefix != sys.base_prefix
+    here = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    activate = str(here / "activate") if os.name == "nt" else f". {here / 'activate'}"
+    return [*([activate] if inside else []), 'semtropy check "Who wrote Moby Dick?"']
 
 
 def summary(known: Verdict, obscure: Verdict) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
+import subprocess
+import sys
+from pathlib import Path
 
 
 def test_the_demo_ends_with_two_verdicts(root, smollm2, capsys):
@@ -17,3 +21,16 @@ def test_the_demo_ends_with_two_verdicts(root, smollm2, capsys):
     assert answers < agreement < nats
     assert re.search(r"repeat its\s+first\s+answer\s+(more\s+than\s+)?\d+\s+times", out)
     assert "0 x" not in out
+
+
+def test_the_demo_says_how_to_type_semtropy(root):
+    """The commands it ends with work in a shell: `semtropy` is the program of this environment."""
+    steps = runpy.run_path(str(root / "examples" / "demo.py"))["next_steps"]()
+    assert steps[-1].startswith("semtropy check ")
+    folder = Path(sys.executable).parent
+    if os.name == "nt" or sys.prefix == sys.base_prefix or not (folder / "semtropy").exists():
+        return
+    script = "\n".join([*steps[:-1], "command -v semtropy"])
+    plain = {name: value for name, value in os.environ.items() if name != "PATH"} | {"PATH": os.defpath}
+    found = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=plain, check=False)
+    assert found.stdout.strip() == str(folder / "semtropy"), found.stderr

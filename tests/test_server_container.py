@@ -1,4 +1,4 @@
-"""The container file and the Kubernetes example, held to each other and to the gateway's own settings and routes."""
+"""The container file and the Kubernetes manifests, held to each other and to the gateway's own settings and routes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ import pytest
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
-
-from tools.markdown import blocks
 
 from openai_upstream import served
 from semtropy import __version__
@@ -50,13 +48,12 @@ def only(word: str) -> str:
 
 @pytest.fixture(scope="module")
 def resources() -> dict[str, Any]:
-    """The example's resources by kind."""
+    """The manifests by kind."""
     yaml = pytest.importorskip("yaml", reason="needs PyYAML: pip install pyyaml")
-    page = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
-    (text,) = [block.code for block in blocks(page) if block.language == "yaml"]
-    found = {each["kind"]: each for each in yaml.safe_load_all(text)}
-    assert set(found) == {"ConfigMap", "Secret", "Deployment", "Service"}
-    return found
+    files = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
+    return {
+        each["kind"]: each for each in (yaml.safe_load(file.read_text(encoding="utf-8")) for file in files)
+    }
 
 
 def pod(resources: dict[str, Any]) -> Any:
