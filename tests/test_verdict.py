@@ -103,7 +103,7 @@ def test_headlines():
 @pytest.mark.parametrize(
     ("counts", "sentence"),
     [
-        ((0,), "No sample was needed"),
+        ((0,), "No sample was drawn: there is only the answer to go by."),
         ((1,), "The one sample means what the answer means."),
         ((0, 1), 'The one sample means something else than the answer: "b1".'),
         ((0, 5), 'None of 5 samples mean what the answer means; all of them say "b1".'),

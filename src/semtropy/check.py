@@ -34,7 +34,7 @@ from .models.function import as_model
 from .nouns import Estimator, Judge, Model, Sample
 from .options import Options, question_options, with_signature
 from .pace import IN_PROCESS
-from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rule
+from .stopping import RELAXATION, Budget, Decided, FixedSamples, Rule, check_threshold
 from .tracing import record_verdict
 from .verdict import THRESHOLD
 
@@ -82,8 +82,11 @@ class Checker:
                 f"check has no option {unknown}: choose from {', '.join(Options.__annotations__)}"
             )
         estimator = as_estimator(options.get("estimator", "bayes"), options.get("prior"))
-        budget = options.get("budget") or Budget()
+        budget = options.get("budget")
+        budget = Budget() if budget is None else budget
         threshold = options.get("threshold", THRESHOLD)
+        check_threshold(threshold)
+        threshold = float(threshold)
         rule = options.get("rule")
         replacement = _replacement(options)
         terms = Terms(
@@ -173,6 +176,8 @@ class Checker:
         from .meaning.partition import Grouper
 
         given = Sample(answer) if isinstance(answer, str) else answer
+        if not (given is None or isinstance(given, Sample)):
+            raise InputError(f"answer is a {type(given).__name__}: give its text, or a Sample")
         if given is not None and given.sampling_logprob is None and given.logprob is not None:
             given = replace(given, sampling_logprob=given.logprob)
         question, about = last_question(prompt), judge_question(prompt)
@@ -287,9 +292,9 @@ def _structure(options: Options) -> Structure | None:
 
 def _default_rule(estimator: Estimator, budget: Budget, threshold: float) -> Rule:
     """Until the verdict is decided, or the whole budget for an estimator without a distribution."""
-    return (
-        Decided(threshold, relaxation=RELAXATION) if estimator.has_variance else FixedSamples(budget.samples)
-    )
+    if getattr(estimator, "has_variance", True):
+        return Decided(threshold, relaxation=RELAXATION)
+    return FixedSamples(max(1, budget.samples if isinstance(budget, Budget) else 1))
 
 
 _SHARED: WeakValueDictionary[tuple[object, ...], Model] = WeakValueDictionary()
@@ -332,7 +337,11 @@ async def _loaded(options: Options) -> AsyncIterator[Checker]:
 def _judge(judge: str | Judge | None, model: Model) -> Judge:
     from .meaning import load_judge
 
-    return load_judge(judge, model=model) if judge is None or isinstance(judge, str) else judge
+    if judge is None or isinstance(judge, str):
+        return load_judge(judge, model=model)
+    if not hasattr(judge, "entails"):
+        raise InputError(f"judge is {judge!r}: give the name of one, or an object with `entails`")
+    return judge
 
 
 @with_signature

@@ -163,7 +163,9 @@ def _flagged(step: Step, threshold: float, calibration: Calibrated | None) -> bo
 
 
 def _notes(step: Step) -> tuple[str, ...]:
-    """The notes of the belief; of a structured answer, those that all of its fields share."""
+    """The notes of the belief; of a structured answer, those that all of its fields share. None without an answer."""
+    if step.missing is not None:
+        return ()
     if not step.fields:
         return step.belief.notes
     first, *others = (field.step.belief.notes for field in step.fields)
@@ -189,10 +191,10 @@ def _sample_warnings(step: Step) -> Iterator[str]:
             "they are counted, but do not tighten the lower bounds."
         )
     if cut:
-        yield (
-            f"{cut} of {n} samples were cut off at the length limit: "
-            "they are counted, but do not tighten the lower bounds."
+        counted = (
+            ": they are counted, but do not tighten the lower bounds" if step.evidence.replacement else ""
         )
+        yield f"{cut} of {n} samples were cut off at the length limit{counted}."
     if empty:
         yield f"{empty} of {n} samples {'was' if empty == 1 else 'were'} empty."
     unparsed = sum(sample.text == UNPARSED_TEXT for field in step.fields[:1] for sample in field.step.samples)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .errors import InputError
@@ -142,11 +143,13 @@ class Budget:
     price: Price | None = None
 
     def __post_init__(self) -> None:
-        if self.samples < 0:
-            raise InputError(f"budget: samples is {self.samples}: give 0 (judge the answer alone) or more")
+        if not _is_whole(self.samples) or self.samples < 0:
+            raise InputError(
+                f"budget: samples is {self.samples!r}: a whole number, 0 (judge the answer alone) or more"
+            )
         for name in ("tokens", "seconds", "cost"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not (_is_number(value) and value > 0):
                 raise InputError(f"budget: {name} is {value}: give a positive limit, or None for no limit")
         if self.cost is not None and self.price is None:
             raise InputError("budget: a limit on cost needs price=Price(per_sample=..., per_token=...)")
@@ -201,7 +204,7 @@ class Rounds:
     growth: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.first < 1 or self.growth < 1:
+        if not (_is_whole(self.first) and self.first >= 1 and _is_number(self.growth) and self.growth >= 1):
             raise InputError(f"rounds: first is {self.first}, growth is {self.growth}: both are at least 1")
 
     def size(self, spent: Spent) -> int:
@@ -232,7 +235,7 @@ class VarianceBelow:
     gamma: float
 
     def __post_init__(self) -> None:
-        if not self.gamma >= 0:
+        if not (_is_number(self.gamma) and self.gamma >= 0):
             raise InputError(f"gamma is {self.gamma}: a variance in squared nats, 0 or more")
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
@@ -298,7 +301,7 @@ class Decided:
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
-        if not 0.5 < self.confidence < 1:
+        if not (_is_number(self.confidence) and 0.5 < self.confidence < 1):
             raise InputError(f"confidence is {self.confidence}: a probability between 0.5 and 1")
         if not 0 <= self.relaxation < 0.5:
             raise InputError(f"relaxation is {self.relaxation}: from 0 to below 0.5")
@@ -336,9 +339,18 @@ class Decided:
         return belief.probability_above(self.threshold)
 
 
+def _is_number(value: object) -> bool:
+    """Whether this is a real number: not a truth value, not text."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def check_threshold(threshold: float) -> None:
     """Refuse a threshold that is not an entropy: NaN, infinite, negative or 0."""
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold < math.inf:
+    if not (_is_number(threshold) and 0 < threshold < math.inf):
         raise InputError(f"threshold is {threshold!r}: an entropy in nats, a finite number above 0")
 
 
@@ -356,8 +368,8 @@ class FixedSamples:
     n: int
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise InputError(f"n is {self.n}: at least one sample is needed")
+        if not _is_whole(self.n) or self.n < 1:
+            raise InputError(f"n is {self.n!r}: a whole number of samples, at least 1")
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
         return Reason.FIXED if spent.samples >= self.n else None

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from .errors import InputError
 from .evidence import refused_without_replacement
+from .nouns import Estimator
 from .refusals import missing_answer
 from .step import PENDING
 from .stopping import Budget, FixedSamples, Rounds, check_threshold
 from .verdict import THRESHOLD
 
 if TYPE_CHECKING:
-    from .nouns import Belief, Estimator, Sample
+    from .nouns import Belief, Sample
     from .stopping import Rule, Spent
 
 __all__ = ["ANSWER_TEMPERATURE", "Calibrated", "Terms"]
@@ -48,9 +49,20 @@ class Terms:
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
-        if not 0 <= self.answer_temperature <= 2:
-            raise InputError(f"answer_temperature is {self.answer_temperature}: a temperature from 0 to 2")
-        if not callable(self.rule):
+        warmth = self.answer_temperature
+        if not (isinstance(warmth, int | float) and 0 <= warmth <= 2):
+            raise InputError(f"answer_temperature is {warmth!r}: a temperature from 0 to 2")
+        if not isinstance(self.estimator, Estimator) or isinstance(self.estimator, type):
+            raise InputError(f"estimator is {self.estimator!r}: give the name of one, or an estimator")
+        if not isinstance(self.budget, Budget):
+            raise InputError(f"budget is {self.budget!r}: give limits, such as Budget(samples=10)")
+        if self.rounds is not None and not isinstance(self.rounds, Rounds):
+            raise InputError(f"rounds is {self.rounds!r}: give their sizes, such as Rounds(first=3)")
+        if self.calibration is not None and not hasattr(self.calibration, "flags"):
+            raise InputError(
+                f"calibration is {self.calibration!r}: give a Calibration, as `calibrate` makes it"
+            )
+        if not callable(self.rule) or isinstance(self.rule, type):
             raise InputError(
                 f"rule is {self.rule!r}: give a stopping rule, such as Decided(0.69) or VarianceBelow(0.1)"
             )

@@ -33,6 +33,7 @@ THRESHOLD = math.log(2)
 
 _STEADY = "Steady is not the same as true: a model that repeats one error consistently has low entropy too."
 _FLAGGED = "A flag says that the model is unsure, not that the answer is wrong: it may still be right."
+_OUTSIDE = "A flag says that the model mostly says something else, not that the answer is wrong: it may still be right."
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,13 @@ class Verdict:
                 lines.append(self.agreement.sentence())
             lines += [self._samples_sentence(), self._entropy_sentence()]
         lines += [str(self.reason), self._cost(), *(f"Note: {warning}" for warning in self.warnings)]
-        caution = {Outcome.STEADY: _STEADY, Outcome.FLAGGED: _FLAGGED}.get(self.outcome)
+        caution = {Outcome.STEADY: _STEADY, Outcome.FLAGGED: self._flag_caution()}.get(self.outcome)
         return "\n".join([*lines, *([] if caution is None else [caution])])
+
+    def _flag_caution(self) -> str:
+        """What a flag does not say; below the threshold the model is sure, but of something else."""
+        sure = not self.fields and self.probability is None and self.entropy.mean <= self.threshold
+        return _OUTSIDE if sure else _FLAGGED
 
     def headline(self) -> str:
         """One plain sentence."""
@@ -135,7 +141,8 @@ class Verdict:
         if self.outcome is Outcome.STEADY:
             return f"Looks steady: {quoted}."
         if self.probability is not None:
-            return f"Probably made up ({self.probability:.0%}): {quoted}."
+            likely = "Probably" if self.probability > 0.5 else "Possibly"
+            return f"{likely} made up ({self.probability:.0%}): {quoted}."
         return f"Likely made up: {quoted}."
 
     def _fields_headline(self) -> str:
@@ -176,7 +183,12 @@ class Verdict:
     def _samples_sentence(self) -> str:
         n, drawn = self.samples, [meaning for meaning in self.meanings if meaning.count]
         if n == 0 or not drawn:
-            return "No sample was needed: the answer's own probability decides."
+            decided = self.reason in (Reason.DECIDED_LOW, Reason.DECIDED_HIGH)
+            return (
+                "No sample was needed: the answer's own probability decides."
+                if decided
+                else "No sample was drawn: there is only the answer to go by."
+            )
         own = next((meaning.count for meaning in self.meanings if meaning.has_answer), 0)
         if own == n:
             return (

@@ -170,6 +170,8 @@ def _checker(arguments: argparse.Namespace) -> Checker:
     if arguments.one_by_one:
         options["rounds"] = Rounds(growth=1.0)
     if arguments.variance is not None:
+        if not arguments.variance >= 0:
+            raise InputError(f"--variance is {arguments.variance}: a variance in squared nats, 0 or more")
         options["rule"] = VarianceBelow(arguments.variance)
     if arguments.confidence is not None:
         options["rule"] = Decided(arguments.threshold, arguments.confidence)
