@@ -46,6 +46,7 @@ LAYERS = (
     "meaning",
     "structured",
     "options",
+    "asking",
     "check",
     "score",
     "integrations",

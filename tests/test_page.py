@@ -152,13 +152,19 @@ def test_the_main_path(page: Any) -> None:
     assert page.locator("#progress svg circle").count() == samples + 1, "the answer alone, then every sample"
 
 
+def test_one_draw_does_not_say_how_long_ten_would_take(page: Any) -> None:
+    check(page, STEADY)  # the first draw also loads the model
+    assert samples_shown(page) == 0
+    assert page.locator("#cost").inner_text().endswith(" s. Always drawing ten would cost about 11 tokens.")
+
+
 def test_agreement_comes_first_then_what_the_run_found(page: Any) -> None:
     choose_rule(page, "samples", "8")
     check(page, SPLIT)
     said = page.locator("#agreement").inner_text()
     number = r"(?:more than |less than )?\d+"
     assert re.fullmatch(
-        rf"Asked again, it would say so {number} times in 100 \({number} to {number}\)\.", said
+        rf"Asked again, it would say so {number} times in 100 \(90% interval: {number} to {number}\)\.", said
     )
     assert page.locator("#agreement-scale").is_visible()
     found = page.locator("#found").inner_text()

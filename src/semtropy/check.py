@@ -9,11 +9,12 @@ import time
 from collections import deque
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from .asking import adraw_round, draw_round
 from .conclusion import conclude
 from .conversation import Prompt, as_messages, judge_question, last_question
 from .errors import InputError
@@ -23,13 +24,11 @@ from .inquiry import (
     PENDING,
     Compare,
     Draw,
-    Drawn,
     Exchange,
     Step,
     Terms,
     inquire,
 )
-from .models import portal
 from .models.function import as_model
 from .nouns import Estimator, Judge, Model, Sample
 from .options import Options, question_options, with_signature
@@ -114,7 +113,7 @@ class Checker:
         exchange = self._exchange(prompt, answer)
         for event in exchange:
             if isinstance(event, Draw):
-                exchange.reply = _draw(model, prompt, event, rng, deadline)
+                exchange.reply = draw_round(model, prompt, event, rng, deadline)
             elif isinstance(event, Compare):
                 exchange.reply = self.judge.entails(event.pairs)
             else:
@@ -134,7 +133,7 @@ class Checker:
         exchange = self._exchange(prompt, answer, earlier)
         for event in exchange:
             if isinstance(event, Draw):
-                exchange.reply = await _adraw(model, prompt, event, rng, deadline)
+                exchange.reply = await adraw_round(model, prompt, event, rng, deadline)
             elif isinstance(event, Compare):
                 exchange.reply = await asyncio.to_thread(self.judge.entails, event.pairs)
             else:
@@ -206,67 +205,6 @@ class Checker:
             raise InputError("an inquiry without replacement cannot be continued: begin a new one")
         model: Model = cast("Any", self.model).remembering()
         return model
-
-
-def _draw(model: Model, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
-    # With a time limit a synchronous model works in a thread, which is left behind when time is up.
-    if isinstance(model, _Awaitable) or deadline is not None:
-        return portal.run(_adraw(model, prompt, draw, rng, deadline))
-    parts = _parts(draw, rng)
-    drawn = [model.sample(prompt, n, temperature=t, rng=child) if n else [] for n, t, child in parts]
-    return _drawn(drawn)
-
-
-async def _adraw(model: Model, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
-    """Everything the round asks for, together; a model without `asample` works in a thread."""
-    left = None if deadline is None else max(0.0, deadline - time.monotonic())
-    try:
-        async with asyncio.timeout(left) as limit:
-            if not isinstance(model, _Awaitable):
-                return await asyncio.to_thread(_draw, model, prompt, draw, rng, None)
-            asked = [_asked(model, prompt, *part) for part in _parts(draw, rng)]
-            if draw.weigh is not None:
-                asked.append(_weighed(model, prompt, draw.weigh))
-            return _drawn(await asyncio.gather(*asked))
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        return Drawn((), late=True)
-
-
-@runtime_checkable
-class _Awaitable(Protocol):
-    """A model with an asynchronous twin."""
-
-    async def asample(
-        self, prompt: Prompt, n: int, *, temperature: float, rng: Generator
-    ) -> list[Sample]: ...
-
-
-async def _asked(
-    model: _Awaitable, prompt: Prompt, n: int, temperature: float, rng: Generator
-) -> list[Sample]:
-    return await model.asample(prompt, n, temperature=temperature, rng=rng) if n else []
-
-
-async def _weighed(model: object, prompt: Prompt, answer: Sample) -> list[Sample]:
-    """The answer with its log-probability, or nothing where the model cannot tell it."""
-    weigh = getattr(model, "aweigh", None)
-    weighed = None if weigh is None else await weigh(prompt, answer)
-    return [] if weighed is None else [weighed]
-
-
-def _parts(draw: Draw, rng: Generator) -> list[tuple[int, float, Generator]]:
-    """What to ask the model for, each part with its own stream of randomness so that order cannot matter."""
-    answer_rng, sample_rng = rng.spawn(2)
-    parts = [(draw.n, draw.temperature, sample_rng)]
-    if draw.answer_at is not None:
-        parts.append((1, draw.answer_at, answer_rng))
-    return parts
-
-
-def _drawn(parts: list[list[Sample]]) -> Drawn:
-    return Drawn(parts[0], parts[1][0] if len(parts) > 1 and parts[1] else None)
 
 
 def _replacement(options: Options) -> bool:

@@ -17,7 +17,7 @@ export function agreementText(agreement) {
   const times = `Asked again, it would say so ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
   if (!agreement.interval) return `${times}.`;
   const [low, high] = agreement.interval.map(percent);
-  return `${times} (${low} to ${high}).`;
+  return `${times} (90% interval: ${low} to ${high}).`;
 }
 
 // What the run found: "8 meanings in 10 samples; none of them is the answer's".
@@ -75,8 +75,8 @@ export function costText(verdict) {
     ten.push(`${Math.round((11 * tokens) / draws)} tokens`);
   }
   spent.push(plural(pairs, "comparison"), `${seconds.toFixed(1)} s`);
-  ten.push(`${((11 * seconds) / draws).toFixed(1)} s`);
+  if (verdict.samples > 1) ten.push(`${((11 * seconds) / draws).toFixed(1)} s`); // the first draw also loads the model
   const reused = (verdict.source ?? "new") === "new" ? "" : " (from the cache this time)";
-  if (verdict.samples >= 10) return `Cost: ${spent.join(", ")}${reused}.`;
+  if (verdict.samples >= 10 || ten.length === 0) return `Cost: ${spent.join(", ")}${reused}.`;
   return `Cost: ${spent.join(", ")}${reused}. Always drawing ten would cost about ${ten.join(" and ")}.`;
 }
