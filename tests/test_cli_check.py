@@ -69,7 +69,7 @@ def test_the_threshold_is_the_users(script):
     [
         (["  "], "prompt is empty"),
         ([STEADY, "--max-samples", "-1"], "samples is -1"),
-        ([STEADY, "--variance", "-1"], "gamma is -1"),
+        ([STEADY, "--variance", "-1"], "--variance is -1"),
         ([STEADY, "--confidence", "0.2"], "confidence is 0.2"),
         ([STEADY, "--estimator", "magic"], "no estimator is called 'magic'"),
         ([STEADY, "--judge", "magic"], "no judge is called 'magic'"),
