@@ -243,12 +243,14 @@ def _print(name: str, found: dict[str, Any]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks structured")
     parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--only", choices=NAMES, help="one recording instead of all of them")
     options = parser.parse_args()
     if not SHARED.is_dir():
         print("needs the recordings in ../shared/data")
         return 0
     missed = False
-    for name, file in NAMES.items():
+    for name in [options.only] if options.only else NAMES:
+        file = NAMES[name]
         pairs = list(pairs_of(list(read_recording(SHARED / f"{file}.jsonl.gz")), options.pairs))
         for logprobs in (False, True):
             found = summary(check_pairs(pairs, logprobs=logprobs))

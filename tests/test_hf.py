@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from semtropy import Sample, check
 from semtropy.errors import InputError, ModelError, PromptTooLong
 from semtropy.models import load_model
 
@@ -130,6 +131,50 @@ def test_a_continuation_weighs_what_a_separate_pass_says(model: Any, checkpoint:
     for (prompt, text), weighed in zip(pairs, model.continuation_logprobs(pairs), strict=True):
         tokens = tuple(tokenizer(text, add_special_tokens=False).input_ids)
         assert weighed == pytest.approx(separate_pass(checkpoint, prompt, tokens, frozenset(), 1.0), abs=1e-3)
+
+
+def test_a_given_answer_weighs_what_a_separate_pass_says(model: Any, checkpoint: Path) -> None:
+    drawn = model.complete("who", 200, rng=np.random.default_rng(5))
+    checked = set()
+    for sample in drawn:
+        if not sample.complete or not sample.text or sample.tokens[-1] not in model.endings:
+            continue
+        weighed = model.weigh("who", Sample(sample.text))
+        if weighed is None:
+            continue
+        alone = separate_pass(checkpoint, "who", weighed.tokens, model.endings, 1.0)
+        assert weighed.sampling_logprob == pytest.approx(alone, abs=1e-3)
+        assert weighed.text == sample.text
+        assert math.fsum(weighed.token_logprobs) == pytest.approx(weighed.sampling_logprob)
+        assert len(weighed.token_entropies) == len(weighed.tokens)
+        if weighed.tokens == sample.tokens:  # else the sample spelled the text in other tokens
+            assert weighed.sampling_logprob == pytest.approx(sample.logprob, abs=1e-3)
+            assert weighed.token_entropies == pytest.approx(sample.token_entropies, abs=1e-3)
+            checked.add(sample.text)
+    assert len(checked) >= 3
+
+
+@pytest.mark.parametrize("text", ["two\nlines", "long " * 30, "half a \ufffd"])
+def test_an_answer_that_cannot_be_drawn_is_not_weighed(model: Any, text: str) -> None:
+    assert model.weigh("who", Sample(text)) is None
+
+
+def test_a_likely_answer_that_is_given_needs_no_sample(tmp_path: Path) -> None:
+    from tiny_checkpoint import make_checkpoint
+
+    sure = load_model(f"hf:{make_checkpoint(tmp_path, scale=10.0)}", form="raw", max_tokens=12)
+    asked = [f"who {number}" for number in range(300)]
+    rngs = [np.random.default_rng(0)] * len(asked)
+    answers = [drawn[0] for drawn in sure.complete_many(asked, 1, temperature=0.0, rngs=rngs)]
+    likely = [
+        (prompt, answer)
+        for prompt, answer in zip(asked, answers, strict=True)
+        if answer.complete and answer.text.isalpha() and -0.1 < answer.sampling_logprob < -1e-3
+    ]
+    prompt, answer = likely[0]
+    verdict = check(prompt, model=sure, judge="exact", answer=answer.text)
+    assert (verdict.outcome, verdict.samples) == ("steady", 0)
+    assert verdict.meanings[0].floor == pytest.approx(math.exp(answer.sampling_logprob), abs=1e-3)
 
 
 def test_brief_and_chat_forms(checkpoint: Path) -> None:

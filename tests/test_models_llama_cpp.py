@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+from semtropy import Sample, check
 from semtropy.errors import InputError, PromptTooLong, WeightsError
 from semtropy.models import load_model
 from semtropy.models.brief import brief_prompt
@@ -133,6 +134,20 @@ def test_a_cold_answer_has_the_log_probability_of_the_samples_too(smollm2):
     tempered = _sample([piece(7042, b" Paris", 0.8), piece(253, b" a", 0.1, warm)], None, smollm2.header, 0.5)
     assert tempered.token_logprobs[1] == pytest.approx(math.log(0.01 / (0.36 + 0.09 + 0.01)))
     assert tempered.token_entropies[1] == pytest.approx(-sum(p * math.log(p) for p in (0.6, 0.3, 0.1)))
+
+
+def test_a_given_answer_is_weighed_if_it_is_the_likeliest(smollm2):
+    weighed = smollm2.weigh(KNOWN, Sample("Paris"))
+    assert weighed.text == "Paris"
+    assert weighed.sampling_logprob == pytest.approx(forward(smollm2, weighed, 1.0), abs=0.02)
+    for other in ("The capital of France is Paris.", "Lyon", "Par", "巴黎", "two\nlines"):
+        assert smollm2.weigh(KNOWN, Sample(other)) is None
+
+
+def test_a_likely_answer_that_is_given_needs_no_sample(smollm2):
+    verdict = check(KNOWN, model=smollm2, answer="Paris", judge="exact", rng=1)
+    assert (verdict.outcome, verdict.samples) == ("steady", 0)
+    assert verdict.meanings[0].floor > 0.5
 
 
 def test_text_and_line_break_in_one_token(smollm2):

@@ -14,7 +14,7 @@ import pytest
 from semtropy import Budget, FixedSamples, check
 from semtropy.cli import main
 from semtropy.errors import InputError
-from semtropy.models.parameters import THINKING_TOKENS
+from semtropy.models.parameters import THINKING_TOKENS, known_refusals
 from semtropy.models.replies import chat_sample
 from semtropy.nouns import Model, Sample
 from semtropy.recording import read_recording
@@ -260,6 +260,24 @@ def test_what_a_named_model_refuses_is_remembered_between_checks(monkeypatch):
         before = len(endpoint.requests)
         check(QUESTION, **options)
     assert all(endpoint.provider.refusal(body) is None for body in endpoint.requests[before:])
+
+
+def test_one_refusal_teaches_all_that_gemini_refuses():
+    with asked("gemini", SURE) as (endpoint, model):
+        assert model.sample(QUESTION, 1)[0].text == "Paris"
+        assert [endpoint.provider.refusal(body) is None for body in endpoint.requests] == [False, True]
+        assert {"exact", "logprobs", "seed", "thinking"} <= model.refused
+
+
+def test_at_its_own_address_gemini_takes_one_round_trip():
+    with asked("gemini", SURE) as (endpoint, model):
+        model.refused |= known_refusals(endpoint.provider.base_url)
+        verdict = check(QUESTION, model=model, judge="exact", rng=1)
+        refused = [body for body in endpoint.requests if endpoint.provider.refusal(body) is not None]
+    assert (verdict.outcome, verdict.spent.rounds) == (Outcome.STEADY, 1)
+    assert [sorted(set(body) & {"n"}) for body in refused] == [["n"]], (
+        "whether it takes n depends on the model"
+    )
 
 
 def test_more_answers_than_one_request_may_ask_for():

@@ -60,11 +60,28 @@ def test_a_given_answer_may_be_judged_without_any_sample(kind):
     assert verdict.agreement.mean > 0.9
 
 
-def test_an_answer_the_model_would_never_give_is_flagged_by_its_weight():
+def test_an_answer_the_model_would_never_give_is_flagged_by_samples():
     with emulate("vllm", SURE) as endpoint, closing(known(endpoint)) as model:
         verdict = check(QUESTION, model=model, judge="exact", answer="Oslo", rng=1)
     assert verdict.outcome == "flagged"
+    assert verdict.samples >= 1
     assert verdict.meanings[-1].floor < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["openai", "completions"])
+def test_a_right_answer_is_not_flagged_for_words_the_model_would_not_use(kind):
+    """It was "likely made up" with an entropy of 5 nats, before any sample."""
+    with emulate("vllm", SURE) as endpoint, closing(known(endpoint, kind)) as model:
+        verdict = check(QUESTION, model=model, answer="The city with the tower is Paris.", rng=1)
+    assert verdict.outcome == "steady"
+    assert verdict.samples >= 1
+    assert verdict.entropy.mean < 0.5
+
+
+def test_an_answer_of_unlikely_words_without_any_sample_is_undecided():
+    with emulate("vllm", SURE) as endpoint, closing(known(endpoint)) as model:
+        verdict = check(QUESTION, model=model, judge="exact", answer="Oslo", budget=Budget(samples=0))
+    assert verdict.outcome == "undecided"
 
 
 def test_the_first_check_weighs_once_samples_have_shown_that_it_can():

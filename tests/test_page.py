@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -23,15 +24,25 @@ from semtropy.server.app import PAGE, create_app
 from semtropy.server.settings import Settings
 from semtropy.server.steps import density_curve
 
-UNSURE, STEADY, HOSTILE, SLOW, SPLIT, SILENT = (
+UNSURE, STEADY, HOSTILE, SLOW, SPLIT, SILENT, FIELDS = (
     "Who was the mayor in 1911?",
     "What is the capital of France?",
     "Say something nasty.",
     "Who was it, after all?",
     "Which of the two?",
     "Say nothing.",
+    "Tell me about France.",
 )
 SCRIPT = "<script>window.bad = 1</script><img src=x onerror='window.bad = 2'>"
+COUNTRY = {
+    "type": "object",
+    "properties": {
+        "capital": {"type": "string"},
+        "founded": {"type": "integer"},
+        "motto": {"type": "string"},
+    },
+    "required": ["capital", "founded"],
+}
 SPREADS = {
     STEADY: {"Paris": 0.98, "Lyon": 0.02},
     UNSURE: {f"Dr {name}": 0.125 for name in "ABCDEFGH"},
@@ -39,6 +50,7 @@ SPREADS = {
     SLOW: {f"Dr {name}": 0.125 for name in "ABCDEFGH"},
     SPLIT: {"the left": 0.6, "The left.": 0.2, "the right": 0.2},
     SILENT: {"": 1.0},
+    FIELDS: {json.dumps({"capital": "Paris", "founded": 1780 + k, "motto": SCRIPT}): 0.125 for k in range(8)},
 }
 SLOWLY = 0.8
 """Seconds a sample takes where a test needs time to interfere."""
@@ -386,6 +398,71 @@ def test_a_script_in_an_answer_is_text(page: Any) -> None:
     assert page.locator("#result img, #result script").count() == 0
 
 
+def give_schema(page: Any, schema: Any) -> None:
+    page.get_by_text("Answers of a given form").click()
+    page.get_by_label("JSON schema").fill(schema if isinstance(schema, str) else json.dumps(schema))
+
+
+def field_rows(page: Any) -> dict[str, list[str]]:
+    rows = page.locator("#fields tbody tr")
+    return {
+        row.locator("th").inner_text(): row.locator("td").all_inner_texts()
+        for row in (rows.nth(place) for place in range(rows.count()))
+    }
+
+
+def test_fields_are_shown_with_the_ones_not_to_trust(page: Any) -> None:
+    give_schema(page, COUNTRY)
+    check(page, FIELDS)
+    assert page.locator("#sentence").inner_text() == "Do not trust: founded."
+    rows = field_rows(page)
+    assert list(rows) == ["capital", "founded", "motto (not required)"]
+    assert rows["capital"][0] == "Paris"
+    assert (rows["capital"][1], rows["founded"][1]) == ("steady", "do not trust")
+    own, drawn = map(int, re.findall(r"\d+", rows["capital"][2]))
+    assert own == drawn > 0
+    assert re.search(r"in 100$", rows["founded"][3])
+    assert "17" in rows["founded"][4], "what other samples said"
+    assert rows["motto (not required)"][0] == SCRIPT
+    assert page.evaluate("window.bad") is None
+    for hidden in ("#whole", "#what-if"):
+        assert page.locator(hidden).is_hidden()
+
+
+def test_a_check_with_fields_comes_back_from_the_history_and_can_be_drawn_on(page: Any) -> None:
+    give_schema(page, COUNTRY)
+    check(page, FIELDS)
+    page.reload()
+    page.locator("#history").get_by_role("button", name=FIELDS).click()
+    assert next(iter(field_rows(page))) == "capital"
+    page.get_by_role("button", name="anyway").click()
+    wait_for_verdict(page)
+    assert field_rows(page)["capital"][2] == "10 of 10"
+    page.get_by_label("JSON schema").fill("")
+    check(page, STEADY)
+    assert page.locator("#by-field").is_hidden()
+    assert page.locator("#whole").is_visible()
+
+
+def test_choices_are_meanings(page: Any) -> None:
+    page.get_by_text("Answers of a given form").click()
+    page.get_by_label("Choices").fill("left, right")
+    choose_rule(page, "samples", "5")
+    check(page, SPLIT)
+    texts = {text.lower() for text in page.locator(".meaning .name").all_inner_texts()}
+    assert texts == {"the left", "the right"}
+
+
+@pytest.mark.parametrize(("schema", "told"), [("{", "the schema is not JSON"), ("[]", "schema")])
+def test_a_schema_that_cannot_be_read_is_told(page: Any, schema: Any, told: str) -> None:
+    give_schema(page, schema)
+    page.get_by_label("Your question").fill(FIELDS)
+    page.get_by_role("button", name="Check").click()
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    assert told in alert.inner_text()
+
+
 def test_keyboard_alone(page: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -418,7 +495,7 @@ def test_tab_visits_every_control_in_order_and_shows_where_it_is(page: Any) -> N
     assert len(wanted) >= 12
 
 
-QUESTIONS = {"flagged": UNSURE, "steady": STEADY, "undecided": SPLIT, "missing": SILENT}
+QUESTIONS = {"flagged": UNSURE, "steady": STEADY, "undecided": SPLIT, "missing": SILENT, "fields": FIELDS}
 STATES = ["before", *QUESTIONS, "wrong", "recording"]
 
 
@@ -436,6 +513,8 @@ def test_every_control_has_a_name_and_text_has_contrast(
     if state in QUESTIONS:
         page.get_by_text("When to stop, and when to flag").click()
         page.locator("#budget").fill("2")
+        if state == "fields":
+            give_schema(page, COUNTRY)
         check(page, QUESTIONS[state])
     if state == "undecided":
         page.locator("#if-rule").select_option("samples")

@@ -144,6 +144,15 @@ def test_check_takes_messages_a_system_message_and_an_answer(checking: Any) -> N
     )
 
 
+def test_a_given_answer_is_weighed_through_the_gateway_too() -> None:
+    with emulate("vllm", {"Gustaf Dalén": 0.7, "Max Planck": 0.3}) as endpoint:
+        app = create_app(Settings(upstream=endpoint.base_url, upstream_model="m", judge="exact"))
+        with served(app) as url, httpx.Client(base_url=url, timeout=60) as client:
+            body = {"messages": CONVERSATION, "answer": "Gustaf Dalén", "seed": 1, "one_by_one": True}
+            assert client.post("/v1/check", json=body).json()["answer"] == "Gustaf Dalén"
+    assert sum("prompt_logprobs" in request for request in endpoint.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("body", "says"),
     [

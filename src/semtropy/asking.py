@@ -25,6 +25,10 @@ def draw_round(model: Model, prompt: Prompt, draw: Draw, rng: Generator, deadlin
         return portal.run(adraw_round(model, prompt, draw, rng, deadline))
     parts = _parts(draw, rng)
     drawn = [model.sample(prompt, n, temperature=t, rng=child) if n else [] for n, t, child in parts]
+    if draw.weigh is not None:
+        weigh = getattr(model, "weigh", None)
+        weighed = None if weigh is None else weigh(prompt, draw.weigh)
+        drawn.append([] if weighed is None else [weighed])
     return _drawn(drawn)
 
 

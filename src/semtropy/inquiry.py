@@ -16,7 +16,7 @@ from .fields import FieldReader
 from .nouns import Belief, Evidence, JudgedAnswer, Partition, Sample
 from .pace import IN_PROCESS, Pace, samples_until_agreement
 from .refusals import missing_answer
-from .samples import weighed_by_samples
+from .samples import weighed_by_samples, without_certainty
 from .step import PENDING, FieldStep, Step
 from .stopping import FixedSamples, Reason, Spent
 from .terms import ANSWER_TEMPERATURE, Calibrated, Terms
@@ -40,7 +40,6 @@ __all__ = [
     "Step",
     "Terms",
     "inquire",
-    "without_certainty",
 ]
 
 Triple = tuple[str, str, str]
@@ -49,6 +48,8 @@ CONTRADICTION = (
     "the log-probabilities of different answers sum to more than 1, so they are not those of the samples: "
     "they were left out"
 )
+LIKELY = 0.5
+"""The least probability of a given answer's wording that is believed to be that of the model's own answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def inquire(
         weigh = state.to_weigh(pace())
         alone = step is None and terms.starts_with_answer(answer) and state.answer_alone(pace())
         if step is None and weigh is not None:  # the answer was given: its probability may decide
-            drawn = cast("Drawn", (yield Draw(0, terms.temperature, None, weigh)))
+            drawn = _if_likely(cast("Drawn", (yield Draw(0, terms.temperature, None, weigh))), weigh)
             if drawn.answer is None:
                 continue
         elif alone and state.answer is not None:  # there is nothing to draw yet
@@ -135,7 +136,7 @@ def inquire(
         else:
             size = 0 if alone else state.round_size(pace())
             wanted = terms.answer_temperature if state.answer is None else None
-            drawn = cast("Drawn", (yield Draw(size, terms.temperature, wanted, weigh)))
+            drawn = _if_likely(cast("Drawn", (yield Draw(size, terms.temperature, wanted, weigh))), weigh)
             if not drawn.samples and not (alone and drawn.answer is not None):
                 yield _cut_short(step, drawn, spent=replace(state.spent, seconds=clock() - start))
                 return
@@ -349,20 +350,17 @@ class Exchange:
             yield event
 
 
-def without_certainty(sample: Sample) -> Sample:
-    """The sample, its log-probability unknown where it is exactly 0.
+def _if_likely(drawn: Drawn, weighed: Sample | None) -> Drawn:
+    """What was drawn, with the answer that was weighed only if the model mostly says it, word for word.
 
-    No model is that sure of a whole answer, but servers that do not compute log-probabilities send zeros. Believed,
-    one such number would settle the entropy at 0.
+    A given answer may come from elsewhere and be worded as the model never would ("The capital of France is Paris."
+    where it says "Paris"): a low probability of the wording is no evidence against the meaning.
     """
-    if 0.0 in (sample.logprob, sample.sampling_logprob, sample.prefix_logprob):
-        return replace(
-            sample,
-            logprob=sample.logprob or None,
-            sampling_logprob=sample.sampling_logprob or None,
-            prefix_logprob=sample.prefix_logprob or None,
-        )
-    return sample
+    answer = drawn.answer
+    if weighed is None:
+        return drawn
+    likely = answer is not None and (answer.sampling_logprob or -math.inf) >= math.log(LIKELY)
+    return drawn if likely else replace(drawn, answer=None)
 
 
 def _cut_short(step: Step | None, drawn: Drawn, *, spent: Spent) -> Step:

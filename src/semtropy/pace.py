@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .stopping import Budget, Reason, Rule, Spent
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .nouns import Belief
     from .samples import Sample
 
-__all__ = ["IN_PROCESS", "Pace", "samples_until_agreement"]
+__all__ = ["IN_PROCESS", "WEIGHING", "Pace", "samples_until_agreement"]
 
 FARTHEST = 12  # samples ahead that are considered
 
@@ -48,6 +48,9 @@ class Pace:
 
 IN_PROCESS = Pace(together=False, weighs_answer=True, weighs_samples=True)
 """A model in this process: one answer after another, each with its probability."""
+
+WEIGHING = replace(IN_PROCESS, weighs_given=True)
+"""The same for a model that also tells the probability of an answer that is given."""
 
 
 def samples_until_agreement(

@@ -16,6 +16,7 @@ __all__ = [
     "Token",
     "check_token_entropy",
     "weighed_by_samples",
+    "without_certainty",
 ]
 
 Token = int | str
@@ -163,3 +164,19 @@ class Partition:
         for meaning in self.meanings:
             counts[meaning] += 1
         return tuple(counts)
+
+
+def without_certainty(sample: Sample) -> Sample:
+    """The sample, its log-probability unknown where it is exactly 0.
+
+    No model is that sure of a whole answer, but servers that do not compute log-probabilities send zeros. Believed,
+    one such number would settle the entropy at 0.
+    """
+    if 0.0 in (sample.logprob, sample.sampling_logprob, sample.prefix_logprob):
+        return replace(
+            sample,
+            logprob=sample.logprob or None,
+            sampling_logprob=sample.sampling_logprob or None,
+            prefix_logprob=sample.prefix_logprob or None,
+        )
+    return sample

@@ -21,7 +21,7 @@ _REGISTRY = {
     "gguf": ("llama_cpp", "gguf", "gguf:PATH"),
     "openai": ("openai", "chat", "openai:MODEL"),
     "completions": ("openai", "completions", "completions:MODEL"),
-    "hf": ("transformers", "hf", "hf:NAME_OR_PATH"),
+    "hf": ("checkpoints", "hf", "hf:NAME_OR_PATH"),
     "replay": ("replay", "replay", "replay:RECORDING"),
     "scripted": ("scripted", "scripted", "scripted:FILE.json"),
 }

@@ -13,7 +13,7 @@ import secrets
 import signal
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +23,7 @@ from scipy.special import entr, logsumexp
 
 from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
 from ..nouns import Sample
+from ..pace import WEIGHING
 from . import weights
 from .brief import HEAD, brief_prompt
 from .gguf import GgufHeader, read_gguf_header
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from ..conversation import Prompt
+    from ..pace import Pace
     from .weights import Progress
 
 __all__ = ["BRIEF_TOKENS", "LlamaCpp", "gguf", "smollm2", "threads_for"]
@@ -77,6 +79,22 @@ class LlamaCpp:
     ) -> list[Sample]:
         """Draw `n` brief answers to a question or a conversation."""
         return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng)
+
+    @property
+    def pace(self) -> Pace:
+        """One answer after another, each with its probability; that of a likely answer can be asked for."""
+        return WEIGHING
+
+    def weigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
+        """The answer with its log-probability after the prompt, its end included, if it is the likeliest one.
+
+        llama.cpp gives no log-probabilities of a prompt. An answer with a probability above one half is the one that
+        temperature 0 draws; that of any other stays unknown.
+        """
+        (made,) = self.sample(prompt, 1, temperature=0.0)
+        if made.text != answer.text.strip() or made.sampling_logprob is None:
+            return None
+        return replace(made, text=answer.text, logprob=None)
 
     def complete(
         self,

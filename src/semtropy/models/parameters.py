@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["THINKING_TOKENS", "Wanted", "known_refusals", "newly_refused"]
 
 # What whole services refuse, so that the first request to them need not find it out.
+_GOOGLE = {"exact", "seed", "thinking", "logprobs"}
 _BY_HOST = {
     "api.openai.com": {"exact"},
     "api.anthropic.com": {"n", "top_p"},
-    "generativelanguage.googleapis.com": {"exact", "seed", "thinking"},
+    "generativelanguage.googleapis.com": _GOOGLE,
 }
+# By these words a service is known behind another address, so that one refusal teaches all of it.
+_BY_WORDS = {r"Invalid JSON payload received": _GOOGLE}
 
 THINKING_TOKENS = 4096
 """The default limit on tokens for a model that thinks before it answers."""
@@ -136,10 +139,11 @@ def newly_refused(error: Refused, sent: Mapping[str, Any], model: str) -> frozen
         found = {field}
     if not found and re.search(_UNKNOWN_FIELD, said, re.IGNORECASE):
         found = {"exact"}
+    known = {name for words, all_of_it in _BY_WORDS.items() if re.search(words, said) for name in all_of_it}
     if {"temperature", "top_p"} <= found and re.search(_NOT_BOTH, said, re.IGNORECASE):
         found.remove("temperature")
     held = {_OF_FIELD[name] for name in sent if name in _OF_FIELD}
     found &= held if sent.get("n", 1) > 1 else held - {"n"}
     if "temperature" in found and sent["temperature"] != 1.0:
         found = found - {"temperature"} | {"cold"}
-    return frozenset(found)
+    return frozenset(found | known if found else found)

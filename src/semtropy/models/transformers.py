@@ -9,19 +9,17 @@ so the last log-probability is that of any of them.
 from __future__ import annotations
 
 import copy
-import io
 import math
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from ..conversation import as_messages
-from ..errors import InputError, MissingExtra, ModelError, PromptTooLong
+from ..errors import InputError, ModelError, PromptTooLong
 from ..nouns import Sample
+from ..pace import IN_PROCESS, WEIGHING
 from .decoding import Decoding, Ends, TokenDraw, uniforms
 from .seen_tree import SeenTree
 
@@ -29,10 +27,13 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from ..conversation import Prompt
+    from ..pace import Pace
 
-__all__ = ["Transformers", "hf"]
+__all__ = ["Transformers", "Wrap"]
 
 COLDEST = 1e-3  # used for temperature 0, where it gives the most likely token
+
+REPLACEMENT = "\ufffd"  # stands for bytes that are no character: which ones is not known
 
 Wrap = Callable[["Prompt"], str]
 T = TypeVar("T")
@@ -73,6 +74,14 @@ class Transformers:
         self._ends = Ends.of(network, tokenizer, stop)
 
     @property
+    def pace(self) -> Pace:
+        """One answer after another, each with its probability; that of a given answer can be asked for.
+
+        Not without replacement, where an answer that was weighed would have to be kept from being drawn.
+        """
+        return WEIGHING if self.replacement else IN_PROCESS
+
+    @property
     def endings(self) -> frozenset[int]:
         """The tokens that end an answer and add nothing to it; all are reported as the end token."""
         return self._ends.pure
@@ -90,15 +99,61 @@ class Transformers:
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers to a question or a conversation."""
+        return self.complete(self._wrapped(prompt), n, temperature=temperature, rng=rng)
+
+    def _wrapped(self, prompt: Prompt) -> str:
+        """The prompt as text for the model to continue."""
         if isinstance(prompt, str) and not prompt.strip():
             raise InputError("the prompt is empty: ask something")
         if self._wrap:
-            whole = self._wrap(prompt)
-        elif isinstance(prompt, str):
-            whole = prompt
-        else:
-            raise InputError("form raw takes one text, not messages: load the model with form=chat or brief")
-        return self.complete(whole, n, temperature=temperature, rng=rng)
+            return self._wrap(prompt)
+        if isinstance(prompt, str):
+            return prompt
+        raise InputError("form raw takes one text, not messages: load the model with form=chat or brief")
+
+    def weigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
+        """The answer with its log-probability after the prompt, its end included, by one forward pass.
+
+        It is that of the likelier way to write the answer in tokens, with or without a space before it. None for an
+        answer that cannot be drawn: it is too long, or goes on after a line break that would end it.
+        """
+        head = self._encode(self._wrapped(prompt))
+        spelled = [self._tokens_of(text) for text in (f" {answer.text}", answer.text)]
+        tails = [tail for tail in spelled if tail is not None]
+        if not tails:
+            return None
+        weighed = self._within_memory(lambda: self._token_draws(head, tails))
+        best = max(weighed, key=lambda drawn: math.fsum(each.sampling_logprob for each in drawn))
+        return replace(self._finish(best), text=answer.text, logprob=None, temperature=None)
+
+    def _tokens_of(self, text: str) -> list[int] | None:
+        """The tokens of an answer without its end; None where it could not be drawn as these tokens."""
+        ids: list[int] = list(self._tokenizer(text, add_special_tokens=False).input_ids)
+        decoded = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        ends = any(self._ends.tail(token) is not None for token in ids)
+        drawable = bool(ids) and not ends and len(ids) < self.max_tokens and REPLACEMENT not in text
+        return ids if drawable and decoded.strip() == text.strip() else None
+
+    def _token_draws(self, head: list[int], tails: Sequence[list[int]]) -> list[list[TokenDraw]]:
+        """What drawing each of the token sequences after `head`, and then any end, would have reported."""
+        import torch
+
+        keep = 1 + max(map(len, tails))
+        with torch.inference_mode():
+            logits = self._read([head + tail for tail in tails], keep=keep)[0]
+            table = torch.log_softmax(logits.double(), dim=-1)
+            entropies = (-(table.exp() * table.clamp(min=-1e4)).sum(dim=-1)).clamp(min=0.0)
+            ending = table[:, -1, sorted(self._ends.pure)].logsumexp(dim=-1).clamp(max=0.0)
+        found = []
+        for row, tail in enumerate(tails):
+            start = keep - 1 - len(tail)
+            logs = [float(table[row, start + k, token]) for k, token in enumerate(tail)]
+            scored = zip([*tail, self._ends.token], [*logs, float(ending[row])], strict=True)
+            spread = entropies[row, start:].tolist()
+            found.append(
+                [TokenDraw(token, log, log, own) for (token, log), own in zip(scored, spread, strict=True)]
+            )
+        return found
 
     def complete(
         self, prompt: str, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -297,84 +352,3 @@ class Transformers:
             sampling_logprob=math.fsum(each.sampling_logprob for each in drawn),
             token_entropies=tuple(each.entropy for each in drawn),
         )
-
-
-def hf(
-    path: str,
-    *,
-    device: str | None = None,
-    dtype: str = "float32",
-    form: str = "brief",
-    **options: Any,
-) -> Transformers:
-    """The checkpoint at a hub name, a folder, or a GGUF file (dequantised).
-
-    `form` is the prompt that `sample` makes of a question: `brief` (five short examples), `chat` (the checkpoint's
-    chat template; answers may have several lines) or `raw` (the question alone).
-    """
-    wanted = {"float32", "bfloat16", "float16"}
-    if dtype not in wanted:
-        raise InputError(f"dtype is {dtype!r}: one of {', '.join(sorted(wanted))}")
-    torch, transformers = _libraries()
-    place: dict[str, Any] = {"pretrained_model_name_or_path": path}
-    if path.endswith(".gguf"):
-        file = Path(path)
-        place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
-    try:
-        with redirect_stderr(io.StringIO()):  # hides the progress bars of transformers
-            tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
-            network = transformers.AutoModelForCausalLM.from_pretrained(**place)
-    except (OSError, ValueError, ImportError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"hf:{path} cannot be loaded: {reason}") from error
-    if path.endswith(".gguf"):
-        _split_digits(tokenizer, path)
-    if network.dtype != getattr(torch, dtype):
-        network = network.to(getattr(torch, dtype))
-    network = network.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if form == "chat":
-        options.setdefault("stop", None)
-    return Transformers(network, tokenizer, name=f"hf:{path}", wrap=_wrapper(form, tokenizer), **options)
-
-
-def _split_digits(tokenizer: Any, path: str) -> None:
-    """Give a tokenizer made from a GGUF file the digit splitting that transformers leaves out of it.
-
-    SmolLM's splits every digit from its neighbours, the space before it included. Most text comes out the same
-    without; fractions and other scripts' digits do not.
-    """
-    import gguf
-    from tokenizers import pre_tokenizers
-
-    field = gguf.GGUFReader(path).get_field("tokenizer.ggml.pre")
-    if field is not None and field.contents() == "smollm":
-        backend = tokenizer.backend_tokenizer
-        split = pre_tokenizers.Digits(individual_digits=True)
-        backend.pre_tokenizer = pre_tokenizers.Sequence([split, backend.pre_tokenizer])
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingExtra("transformers", extra="transformers") from error
-    return torch, transformers
-
-
-def _wrapper(form: str, tokenizer: Any) -> Wrap | None:
-    if form == "raw":
-        return None
-    if form == "brief":
-        from .brief import brief_prompt
-
-        return brief_prompt
-    if form == "chat":
-
-        def chat(prompt: Prompt) -> str:
-            said = as_messages(prompt)
-            text: str = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
-            return text
-
-        return chat
-    raise InputError(f"form is {form!r}: one of brief, chat, raw")

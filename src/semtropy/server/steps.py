@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..conclusion import field_outcome
 from ..errors import InputError
 from ..inquiry import Compare, Draw, Drawn, Exchange, Step, Terms, inquire
 from ..nouns import Partition, Sample
@@ -15,6 +16,7 @@ from ..stopping import suspicion
 
 if TYPE_CHECKING:
     from ..nouns import Belief, Floats, Token
+    from ..step import FieldStep
     from .schemas import RecordedAnswer, RecordedSample
 
 __all__ = ["density_curve", "replay", "sample_to_json", "step_to_json"]
@@ -90,15 +92,14 @@ def answer_to_json(step: Step) -> dict[str, Any]:
 def step_to_json(step: Step, terms: Terms, *, sent: int = 0) -> dict[str, Any]:
     """A step; the first `sent` samples are left out, as earlier steps had them."""
     belief, spent = step.belief, step.spent
-    interval, agreement = belief.interval(0.9), belief.agreement
+    interval = belief.interval(0.9)
     pairs = list(zip(step.samples, step.partition.meanings, strict=True))[sent:]
     return {
         "samples": [sample_to_json(sample, meaning) for sample, meaning in pairs],
         "answer": answer_to_json(step),
         "meanings": [meaning.to_dict() for meaning in step.meanings()],
-        "agreement": None
-        if agreement is None
-        else {"mean": agreement.mean, "interval": agreement.interval(0.9)},
+        "fields": [_field_to_json(field, step, terms) for field in step.fields],
+        "agreement": _agreement_to_json(belief),
         "entropy": {
             "mean": belief.mean,
             "variance": belief.variance,
@@ -110,6 +111,25 @@ def step_to_json(step: Step, terms: Terms, *, sent: int = 0) -> dict[str, Any]:
         "rounds": spent.rounds,
         "cost": {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds},
         "reason": None if step.reason is None else str(step.reason),
+    }
+
+
+def _agreement_to_json(belief: Belief) -> dict[str, Any] | None:
+    agreement = belief.agreement
+    return None if agreement is None else {"mean": agreement.mean, "interval": agreement.interval(0.9)}
+
+
+def _field_to_json(field: FieldStep, step: Step, terms: Terms) -> dict[str, Any]:
+    """A field of a structured answer; its outcome is None while sampling goes on for it."""
+    own = field.step
+    decided = own.reason is not None or step.reason is not None
+    return {
+        "name": field.name,
+        "value": field.value,
+        "required": field.required,
+        "outcome": str(field_outcome(field, step, terms)) if decided else None,
+        "agreement": _agreement_to_json(own.belief),
+        "meanings": [meaning.to_dict() for meaning in own.meanings()],
     }
 
 

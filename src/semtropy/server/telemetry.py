@@ -209,12 +209,22 @@ class _TimedModel:
             samples: list[Sample] = self._model.sample(prompt, n, **options)
             return samples
 
+    def weigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
+        weigh = getattr(self._model, "weigh", None)
+        with self._metrics.timed("sampling"):
+            return None if weigh is None else cast("Sample | None", weigh(prompt, answer))
+
 
 class _TimedAsyncModel(_TimedModel):
     async def asample(self, prompt: Prompt, n: int, **options: Any) -> list[Sample]:
         with self._metrics.timed("sampling"):
             samples: list[Sample] = await self._model.asample(prompt, n, **options)
             return samples
+
+    async def aweigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
+        weigh = getattr(self._model, "aweigh", None)
+        with self._metrics.timed("sampling"):
+            return None if weigh is None else cast("Sample | None", await weigh(prompt, answer))
 
 
 class _TimedJudge:

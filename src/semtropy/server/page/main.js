@@ -1,6 +1,7 @@
 // The page: a question goes out, steps come in and are drawn; the same samples can be looked at under other terms.
 
 import { drawBelief, drawProgress, drawStudy, element, studyTable, ticks } from "./draw.js";
+import { drawFields } from "./fields.js";
 import { drawMeanings } from "./meanings.js";
 import { forget, past, remember } from "./past.js";
 import { Refused, events, get, post, upload, useKey } from "./talk.js";
@@ -46,12 +47,35 @@ function asked() {
   body.rule = chosen("rule", "rule-value");
   if (at("threshold").value !== at("threshold").defaultValue) body.threshold = Number(at("threshold").value);
   if (!at("model-row").hidden && at("model-name").value) body.model = at("model-name").value;
+  const choices = at("choices").value.split(",").map((each) => each.trim()).filter(Boolean);
+  if (choices.length) body.choices = choices;
+  if (at("schema").value.trim()) body.schema = schema(at("schema").value);
   return body;
+}
+
+function schema(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`the schema is not JSON (${error.message})`);
+  }
 }
 
 function submit(event) {
   event.preventDefault();
-  check(asked());
+  begin(asked);
+}
+
+// A check of what the form says, or what is wrong with it.
+function begin(body) {
+  let made;
+  try {
+    made = body();
+  } catch (error) {
+    complain(error);
+    return;
+  }
+  check(made);
 }
 
 async function check(body) {
@@ -63,7 +87,7 @@ async function check(body) {
   at("stop").hidden = false;
   shown = {
     prompt: body.prompt, threshold: body.threshold, drawn: 0, samples: [], entropies: [], track: [], meanings: [],
-    answer: null, agreement: null, verdict: null, terms: null,
+    answer: null, agreement: null, verdict: null, terms: null, fields: [], choices: at("choices").value, schema: at("schema").value,
   };
   clear();
   at("status").className = "";
@@ -88,27 +112,35 @@ async function check(body) {
 }
 
 function clear() {
-  for (const id of ["meanings", "curve", "progress", "notes"]) at(id).replaceChildren();
+  for (const id of ["meanings", "curve", "progress", "notes", "fields"]) at(id).replaceChildren();
   for (const id of ["sentence", "agreement", "found", "because", "cost", "curve-text", "curve-key", "rule-text", "if-outcome"]) {
     at(id).textContent = "";
   }
   at("verdict").className = "";
-  for (const id of ["what-if", "more", "agreement-scale", "result"]) at(id).hidden = true;
+  for (const id of ["what-if", "more", "agreement-scale", "result", "by-field"]) at(id).hidden = true;
 }
 
 function step(data) {
   shown.samples.push(...data.samples);
-  Object.assign(shown, { meanings: data.meanings, answer: data.answer, agreement: data.agreement, drawn: data.drawn });
+  Object.assign(shown, { meanings: data.meanings, answer: data.answer, agreement: data.agreement, drawn: data.drawn, fields: data.fields });
   shown.entropies.push(data.entropy);
   shown.track.push({ drawn: data.drawn, variance: data.entropy.variance, suspicion: data.suspicion });
   at("result").hidden = false;
-  at("sentence").textContent = `“${data.answer.text.trim() || "(empty)"}”`;
-  say(`${foundText(data.drawn, data.meanings)} Asking on…`);
+  at("sentence").textContent = data.fields.length ? "Asking again, to judge each field" : `“${data.answer.text.trim() || "(empty)"}”`;
+  say(`${data.fields.length ? `${plural(data.drawn, "sample")}.` : foundText(data.drawn, data.meanings)} Asking on…`);
   draw();
 }
 
-// All that a step changes: agreement, meanings, belief, and the rule's progress.
+// All that a step changes: agreement, meanings, belief, and the rule's progress; of a structured answer, its fields.
 function draw() {
+  const fields = shown.verdict?.fields ?? shown.fields ?? [];
+  at("by-field").hidden = fields.length === 0;
+  at("whole").hidden = fields.length > 0;
+  if (fields.length) {
+    drawFields(at("fields"), fields);
+    at("given").textContent = shown.answer.text;
+    return;
+  }
   const now = shown.entropies.at(-1), { threshold } = shown.terms, { other } = shown;
   agree();
   at("found").textContent = foundText(shown.drawn, shown.meanings, shown.verdict !== null);
@@ -157,7 +189,7 @@ function finish(verdict) {
   draw();
   tell();
   list();
-  say(`${verdict.sentence} ${agreementText(verdict.agreement)}`);
+  say(verdict.fields ? verdict.sentence : `${verdict.sentence} ${agreementText(verdict.agreement)}`);
   at("status").className = "hidden"; // the heading shows it; this is for those who listen
 }
 
@@ -179,14 +211,16 @@ function tell() {
   at("if-budget").max = samples; // before the value, which it bounds
   at("if-budget").value = samples;
   at("if-budget-shown").value = plural(samples, "sample");
-  at("what-if").hidden = samples === 0; // nothing could be left out
+  at("what-if").hidden = samples === 0 || Boolean(verdict.fields); // nothing could be left out, or samples lack their fields
 }
 
 // Samples that the verdict did not need, for those who want to see them.
 function more() {
   at("question").value = shown.prompt;
   const most = Number(at("budget").max) || 10;
-  check({ ...asked(), rule: { samples: most }, budget: { samples: most } });
+  at("choices").value = shown.choices ?? "";
+  at("schema").value = shown.schema ?? "";
+  begin(() => ({ ...asked(), rule: { samples: most }, budget: { samples: most } }));
 }
 
 let turn = 0;
@@ -229,6 +263,9 @@ function recall(old) {
   at("result").hidden = false;
   at("trouble").hidden = true;
   at("question").value = shown.prompt;
+  at("choices").value = shown.choices ?? "";
+  at("schema").value = shown.schema ?? "";
+  at("form").open = Boolean(shown.choices || shown.schema);
   draw();
   tell();
   at("sentence").focus();
