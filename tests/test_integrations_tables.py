@@ -12,6 +12,7 @@ from doc_scripts import shown_and_printed
 from semtropy import Budget, Verdict, check
 from semtropy.integrations.datasets import to_dataset
 from semtropy.integrations.pandas import to_frame
+from semtropy.integrations.tables import Verdicts
 from semtropy.integrations.uqlm import to_uqlm
 from semtropy.models import ScriptedModel
 
@@ -33,6 +34,13 @@ def test_a_frame_has_a_row_each_and_unknown_is_missing(verdicts: list[Verdict]) 
     assert frame["score"].isna().tolist() == [False, False, True]
     assert frame["score"][0] > 0.5 > frame["score"][1]
     assert frame["samples"].sum() == sum(verdict.samples for verdict in verdicts)
+
+
+def test_a_list_of_verdicts_becomes_a_frame(verdicts: list[Verdict]) -> None:
+    held = Verdicts(verdicts)
+    assert held == verdicts
+    assert held.to_frame().equals(to_frame(verdicts))
+    assert held.to_uqlm() == to_uqlm(verdicts)
 
 
 def test_a_dataset_has_the_same_columns(verdicts: list[Verdict]) -> None:

@@ -31,11 +31,12 @@ TESTING = 180.0  # seconds for the tests of one adapter, which take less than a 
 class Adapter:
     """What an adapter needs beside semtropy's own extras, and its tests.
 
-    name      of the test file, tests/test_integrations_NAME.py
+    name      of the test file, tests/test_integrations_NAME.py, or of the test in that of the recipes
     extras    of semtropy
     packages  for the tests alone
     programs  of npm, for the tests alone
     quick     whether it installs in seconds, beside the other quick ones
+    recipe    whether it is a recipe of the docs, without a module
     """
 
     name: str
@@ -43,10 +44,13 @@ class Adapter:
     packages: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     quick: bool = False
+    recipe: bool = False
 
     @property
     def test(self) -> str:
-        """Its test file."""
+        """Its test file, or its test."""
+        if self.recipe:
+            return f"tests/test_integrations_recipes.py::test_{self.name}"
         return f"tests/test_integrations_{self.name}.py"
 
 
@@ -68,6 +72,12 @@ ADAPTERS = (
     Adapter("deepeval", ("deepeval", "local")),
     Adapter("ragas", ("ragas", "local")),
     Adapter("mlflow", ("mlflow", "local")),
+    Adapter("lm_polygraph", ("lm-polygraph", "local")),
+    Adapter("openai_agents", ("local",), ("openai-agents",), quick=True, recipe=True),
+    Adapter("pydantic_ai", ("local",), ("pydantic-ai-slim[openai]",), quick=True, recipe=True),
+    Adapter("dspy", ("local",), ("dspy",), recipe=True),
+    Adapter("nemo_guardrails", ("local",), ("nemoguardrails",), recipe=True),
+    Adapter("open_webui", ("local",), ("pydantic",), quick=True, recipe=True),
 )
 
 
