@@ -447,3 +447,30 @@ def test_folds_share_one_number_of_meanings(name: str) -> None:
     recording = Recording(header, tuple(Row(each, header=header) for each in rows))
     results = evaluate([recording], estimators=[name], folds=2, budgets=[1], bootstrap=0)
     assert [cell.auroc for cell in results.cells] == [0.5]
+
+
+@pytest.mark.parametrize("related", [False, True])
+def test_a_pairwise_method_is_dropped_for_the_column_that_is_missing(related: bool) -> None:
+    relations = {"texts": ["a0", "a1"], "entails": [[1, 0], [0, 1]], "contradicts": [[0, 1], [1, 0]]}
+    header = Header.make(model="m", dataset="d", temperature=1.0, eos_included=True)
+    rows = [
+        {
+            "id": f"q{place}",
+            "question": "?",
+            "answer": {"text": "a0", "correct": place % 2 == 0},
+            "samples": [{"text": f"a{k}", "meaning": k} for k in range(2)],
+            **({"relations": relations} if related else {}),
+        }
+        for place in range(6)
+    ]
+    recording = Recording(header, tuple(Row(each, header=header) for each in rows))
+    names = ["histogram", "semantic-density", "cocoa"]
+    results = evaluate([recording], estimators=names, folds=2, budgets=[1], bootstrap=0)
+    said = {
+        name: next(note for note in results.notes if f": {name} is dropped" in note) for name in names[1:]
+    }
+    if related:
+        assert said["semantic-density"].endswith("6 of 6 tested questions lack samples[].token_logprobs")
+        assert said["cocoa"].endswith("6 of 6 tested questions lack answer.sampling_logprob")
+    else:
+        assert all("lack relations (`semtropy relate` writes it" in note for note in said.values())

@@ -165,15 +165,15 @@ def _choose_methods(
             f"{where}: {len(tested) - len(graded)} of {len(tested)} test questions have no grade, left out"
         )
     for name in methods:
-        lacking = sum(question.lacks_column_of(name) for question in graded)
+        lacking = [question for question in graded if question.lacks_column_of(name)]
         if not lacking:
             kept.append(name)
             continue
-        column, reason = _needed(name)
+        column, reason = _needed(name, related=all(question.related for question in lacking))
         if why_unusable and name in ESTIMATORS:
             reason = f" that can be used: {why_unusable}"
         notes.append(
-            f"{where}: {name} is dropped: {lacking} of {len(graded)} tested questions lack {column}{reason}"
+            f"{where}: {name} is dropped: {len(lacking)} of {len(graded)} tested questions lack {column}{reason}"
         )
     no_logprob = sum(int((question.draws.sequences < 0).sum()) for question in graded)
     if no_logprob and "rescaled" in kept:
@@ -193,10 +193,11 @@ def stored_names(rows: Iterable[Row]) -> list[str]:
     return names
 
 
-def _needed(method: str) -> tuple[str | None, str]:
-    """The column that a method needs, and how to get it."""
+def _needed(method: str, *, related: bool) -> tuple[str | None, str]:
+    """The column that a method needs and the questions lack, and how to get it; `related` where they have relations."""
     if method in SCORERS:
         sees = load_scorer(method).sees
-        remedy = getattr(sees, "remedy", None)
-        return sees.column, f" ({remedy})" if remedy else ""
+        first, _, other = sees.column.partition(" or ")
+        remedy = None if related else getattr(sees, "remedy", None)
+        return other if related and other else first, f" ({remedy})" if remedy else ""
     return (required_column(method), "") if method in ESTIMATORS else (f"scores.{method}", "")

@@ -18,6 +18,7 @@ from ...estimators import NAMES, required_column
 from ...scorers import NAMES as SCORERS
 from ...scorers import load_scorer
 from ...scorers.base import SampleInput
+from ...scorers.related import RelatedSamples
 from ...scorers.unseen import SampleEvidence
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class StudyQuestion:
         answer = row.answer
         scorers = _scorers(tuple(methods))
         read: list[Any] = [each.sees for each in scorers if issubclass(each.sees, SampleInput)]
+        if any(sees.column.startswith(RelatedSamples.column) for sees in read):
+            read.append(RelatedSamples)  # tells whether relations or another column is missing
         return cls(
             id=row.id,
             wrong=None if answer is None or answer.correct is None else not answer.correct,
@@ -77,6 +80,11 @@ class StudyQuestion:
             "answer.meaning": self.draws.answer is not None,
         }
         return frozenset(column for column, there in present.items() if there)
+
+    @property
+    def related(self) -> bool:
+        """Whether the relations of all its samples are known."""
+        return self.inputs.get(RelatedSamples.__name__) is not None
 
     def lacks_column_of(self, method: str) -> bool:
         """Whether the question lacks the column that a method needs."""
