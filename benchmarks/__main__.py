@@ -21,6 +21,7 @@ ALL = (
     "study",
     "gateway",
     "generation",
+    "scale",
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from semtropy.cli import main, progress
-from semtropy.errors import InputError
+from semtropy.errors import InputError, ModelError
 from semtropy.recording import read_recording, write_recording
 from semtropy.recording.parts import row_lines
 from semtropy.recording.store_tools import verify
@@ -45,7 +46,14 @@ def cluster() -> Iterator[Any]:
         patch.setenv("RAY_DEDUP_LOGS", "0")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         node = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
-        made = Cluster(initialize_head=True, head_node_args={**node, "resources": {"head": 1}})
+        # A lost node is noticed within seconds, not half a minute.
+        soon = {
+            "health_check_initial_delay_ms": 0,
+            "health_check_period_ms": 1000,
+            "health_check_timeout_ms": 3000,
+        }
+        head = {**node, "resources": {"head": 1}, "_system_config": soon}
+        made = Cluster(initialize_head=True, head_node_args=head)
         ray.init(address=made.address, log_to_driver=False)
         yield made
         ray.shutdown()
@@ -179,8 +187,27 @@ def test_results_are_in_order_and_an_error_comes_after_them(cluster: Any) -> Non
         next(found)
 
 
+def make_inverses() -> Callable[[Iterable[int]], Iterator[float]]:
+    return lambda items: (1 / (item - 5) for item in items)
+
+
+def test_what_goes_wrong_in_a_worker_is_named(cluster: Any) -> None:
+    with pytest.raises(ModelError, match=r"a worker failed \(ZeroDivisionError: division by zero\)"):
+        list(load_work_engine("ray", workers=1)(make_inverses, range(10)))
+
+
 def make_nothing() -> Callable[[Iterable[int]], Iterator[int]]:
     raise InputError("this judge is not here")
+
+
+def test_a_cluster_that_is_not_there_is_one_line(recording: Path, tmp_path: Path) -> None:
+    """In a process without a cluster, and at once: Ray itself waits for minutes."""
+    words = ["cluster", str(recording), str(tmp_path / "out.jsonl"), "--judge", "exact", "--engine", "ray"]
+    command = [sys.executable, "-m", "semtropy.cli", *words, "--address", "127.0.0.1:1"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert said.returncode == 1
+    assert said.stderr.startswith("semtropy: no Ray cluster at 127.0.0.1:1 (")
+    assert said.stderr.count("\n") == 1
 
 
 def test_what_a_worker_cannot_make_is_its_own_error(cluster: Any) -> None:

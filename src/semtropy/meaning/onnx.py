@@ -98,6 +98,7 @@ def _load_session(path: Path) -> Any:
 
 
 def _cores() -> int:
-    """The cores this process may use, at most 8."""
+    """The cores this process may use, at most 8; at most OMP_NUM_THREADS, which Ray sets to those of a worker."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, 8)
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(usable, 8, int(asked) if asked.isdecimal() and int(asked) > 0 else 8)

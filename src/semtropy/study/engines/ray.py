@@ -7,7 +7,10 @@ Results come back to this process, which alone reads and writes files.
 from __future__ import annotations
 
 import logging
+import os
 import pickle
+import re
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -23,6 +26,7 @@ __all__ = ["RayEngine", "import_ray"]
 A = TypeVar("A")
 B = TypeVar("B")
 MOST_BLOCKS = 5000
+SHARES = 4  # batches per worker, at least: none waits long for the last one
 PORTION = 4000  # items per worker that are handed to Ray at once: memory holds no more of a recording
 
 
@@ -54,9 +58,13 @@ class RayEngine:
             raise InputError(f"workers is {self.workers}: at least 1")
 
     def __call__(self, make: MakeWork[A, B], items: Iterable[A], *, batch: int = 1) -> Iterator[B]:
-        """The results in the order of the items; the items are read a portion at a time."""
-        waiting, size = iter(items), 0
-        while portion := list(islice(waiting, size := size or PORTION * self._start())):
+        """The results in the order of the items, which are read a portion at a time.
+
+        Batches are smaller than `batch` where there would be few for each worker.
+        """
+        waiting, workers = iter(items), self._start()
+        while portion := list(islice(waiting, PORTION * workers)):
+            batch = max(1, min(batch, len(portion) // (SHARES * workers)))
             early: dict[int, tuple[list[B], SemtropyError | None]] = {}
             due = 0
             for place, results, error in self.in_any_order(make, portion, batch=batch):
@@ -84,10 +92,9 @@ class RayEngine:
                     results, error = pickle.loads(row["results"])
                     yield row["place"], results, error
         except ray.exceptions.RayError as error:
-            cause = getattr(error, "cause", None) or error.__cause__ or error
             raise ModelError(
                 f"the Ray cluster failed with {min(len(left) * batch, len(items))} questions left "
-                f"({type(cause).__name__}: {one_line(str(cause), 300)}). Run the same command again: generate, cluster "
+                f"({type(error).__name__}: {one_line(str(error), 300)}). Run the same command again: generate, cluster "
                 "and relate continue where they stopped"
             ) from error
 
@@ -95,7 +102,7 @@ class RayEngine:
         """Connect to the cluster; return the number of workers."""
         ray = import_ray()
         if not ray.is_initialized():
-            ray.init(address=self.address, log_to_driver=False, logging_level=logging.WARNING)
+            _connect(ray, self.address)
         if self.workers is not None:
             return self.workers
         there = ray.cluster_resources()
@@ -110,6 +117,7 @@ class RayEngine:
         context = data.DataContext.get_current()
         context.enable_progress_bars = False
         context.execution_options.verbose_progress = False
+        _quieten()
         batches = [
             {"place": place, "items": pickle.dumps(items[start : start + batch])}
             for place, start in enumerate(range(0, len(items), batch))
@@ -121,13 +129,35 @@ class RayEngine:
             fn_constructor_args=(make,),
             batch_size=1,
             batch_format="pyarrow",
-            compute=data.ActorPoolStrategy(size=workers),
+            compute=data.ActorPoolStrategy(size=min(workers, blocks)),
             num_cpus=self.cpus,
             num_gpus=self.gpus,
-            max_restarts=-1,
-            max_task_retries=-1,
         )
         return iter(worked.iter_rows())
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    """Connect to the cluster at `address` or in RAY_ADDRESS, or start one."""
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors are raised here
+    found = address or os.environ.get("RAY_ADDRESS")
+    try:
+        if found and re.fullmatch(r"[^/]+:\d+", found):  # Ray itself would wait for minutes
+            host, _, port = found.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, ValueError, RuntimeError) as error:
+        at = f"at {found}" if found else "on this machine"
+        reason = one_line(str(error), 200)
+        raise InputError(
+            f"no Ray cluster {at} ({reason}): start one with `ray start --head`, or give its --address"
+        ) from error
+
+
+def _quieten() -> None:
+    """Keep Ray Data's messages off the terminal; they stay in its log files."""
+    for handler in logging.getLogger("ray.data").handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setLevel(logging.CRITICAL)
 
 
 class _Worker:
@@ -142,12 +172,14 @@ class _Worker:
 
         [row] = table.to_pylist()
         results: list[Any] = []
-        failure = None
+        failure: SemtropyError | None = None
         try:
             work = self._work = self._work or self._make()
             for result in work(pickle.loads(row["items"])):
                 results.append(result)  # noqa: PERF402  # what comes before a failure is kept
         except SemtropyError as error:
             failure = error
+        except Exception as error:
+            failure = ModelError(f"a worker failed ({type(error).__name__}: {one_line(str(error), 300)})")
         held = pyarrow.array([pickle.dumps((results, failure))], pyarrow.large_binary())
         return pyarrow.table({"place": [row["place"]], "results": held})
