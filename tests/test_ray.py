@@ -81,7 +81,8 @@ def kill(cluster: Any) -> Iterator[Callable[[], None]]:
 def recording(tmp_path: Path) -> Path:
     """Questions of the recording that ships, with ten samples each and no meanings."""
     held = read_recording(example_recording())
-    rows = [dict(row.fields) for row in held.rows[:QUESTIONS]]
+    copies = [{**row.fields, "id": f"{row.id}-{copy}"} for copy in range(QUESTIONS) for row in held.rows]
+    rows = copies[:QUESTIONS]
     for row in rows:
         row["answer"] = {key: value for key, value in row["answer"].items() if key != "meaning"}
         row["samples"] = [{k: v for k, v in s.items() if k != "meaning"} for s in row["samples"][:10]]
