@@ -12,6 +12,37 @@ from tools.site import broken, build, stage, unsearchable
 ROOT = Path(__file__).resolve().parent.parent
 
 
+GUIDES = (
+    "providers",
+    "calibration",
+    "cost",
+    "gateway",
+    "study",
+    "custom",
+    "many",
+    "faq",
+    "start",
+    "kubernetes",
+)
+LISTS = {"glossary.md", "api.md", "cli.md", "json.md", "judge-card.md"}
+FIRST_LINES = 24
+
+
+def opening(text: str) -> list[str]:
+    """What the beginning of a page lacks: a sentence after its title, and something to type."""
+    rows = [row for row in text.splitlines()[:FIRST_LINES] if row.strip()]
+    lacks = [] if rows[1][0].isalpha() or rows[1][0] in '`"' else ["a sentence"]
+    return lacks + ([] if any(row.startswith("```") for row in rows) else ["a command"])
+
+
+def test_every_page_opens_with_what_it_is_for_and_a_command() -> None:
+    paths = [entry.path for entry in index_entries(ROOT) if not entry.path.startswith("..")]
+    assert {f"{name}.md" for name in GUIDES} <= set(paths)
+    found = {path: opening((ROOT / "docs" / path).read_text()) for path in paths if path not in LISTS}
+    assert {path: lacks for path, lacks in found.items() if lacks} == {}
+    assert opening("# Title\n\n## Next\n\ntext\n") == ["a sentence", "a command"]
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("zensical", reason="needs Zensical: pip install zensical")
