@@ -18,7 +18,7 @@ from semtropy.testing import emulate
 SECONDS = 1.5
 ROUND_TRIPS = 2
 OVERHEAD = 0.8  # for judging, estimating and the slower machines
-PROVIDERS = ("openai", "openai-reasoning", "anthropic", "gemini", "vllm")
+PROVIDERS = ("openai", "openai-reasoning", "anthropic", "gemini", "ollama", "vllm")
 SURE = {"Paris": 0.999, "Lyon": 0.001}
 UNSURE = {f"name {number}": 0.02 for number in range(50)}
 

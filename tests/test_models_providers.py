@@ -280,6 +280,16 @@ def test_at_its_own_address_gemini_takes_one_round_trip():
     )
 
 
+def test_ollama_is_known_by_its_first_reply():
+    with asked("ollama", SURE) as (endpoint, model):
+        model.sample(QUESTION, 1)
+        before = len(endpoint.requests)
+        assert len(model.sample(QUESTION, 5)) == 5
+        later = endpoint.requests[before:]
+    assert len(later) == 5
+    assert not any("n" in body for body in later), "one of them alone would be a round trip more"
+
+
 def test_more_answers_than_one_request_may_ask_for():
     with asked("openai", SPREAD) as (endpoint, model):
         assert len(model.sample(QUESTION, 150)) == 150

@@ -37,6 +37,7 @@ __all__ = ["Chat", "Completions", "chat", "completions"]
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 LONG_TOKENS = 1024  # the default limit for answers that were not asked to be brief
 MOST_CHOICES = 64  # answers per request; OpenAI allows 128
+OLLAMA = "fp_ollama"  # by which its replies are known
 BRIEF = "Answer the question as briefly as possible: a name, a number or a few words, and nothing else."
 
 
@@ -123,6 +124,10 @@ class _OpenAIModel(ABC):
         choices = reply.get("choices")
         if not isinstance(choices, list):
             raise BadReply(f"{self.endpoint.label}: the reply has no choices")
+        if (
+            reply.get("system_fingerprint") == OLLAMA
+        ):  # it ignores `n`, which would take a round trip to find out
+            self.refused |= {"n"}
         return with_usage([read(choice, logprobs_of_sampling=True) for choice in choices], reply.get("usage"))
 
     def _weighed(

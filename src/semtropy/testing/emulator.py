@@ -82,6 +82,8 @@ class EmulatedEndpoint:
             usage["completion_tokens_details"] = {"reasoning_tokens": answered.thought}  # type: ignore[assignment]
         kind = "chat.completion" if chat else "text_completion"
         frame = {"id": f"emulated-{number}", "object": kind, "created": 1, "model": body.get("model")}
+        if self.provider.fingerprint is not None:
+            frame["system_fingerprint"] = self.provider.fingerprint
         weighed = answered.prompt_logprobs()
         return 200, {**frame, "choices": choices, "usage": usage, **weighed}
 

@@ -46,6 +46,7 @@ class Provider:
     seeds            whether the same seed gives the same answer
     weighs_prompts   whether it returns log-probabilities of a prompt: `prompt_logprobs` in chat, `echo` in completions
     errors           the form of its error bodies
+    fingerprint      the `system_fingerprint` of its replies, None for none
     """
 
     name: str
@@ -64,6 +65,7 @@ class Provider:
     seeds: bool = True
     weighs_prompts: bool = False
     errors: Literal["openai", "google"] = "openai"
+    fingerprint: str | None = None
     words: Mapping[str, str] = field(default_factory=dict)
 
     def refusal(self, body: Mapping[str, Any]) -> Refusal | None:
@@ -188,6 +190,7 @@ BY_NAME: Mapping[str, Provider] = {
             logprobs="ignored",
             thinking=40,
             thinks_aloud=True,
+            fingerprint="fp_ollama",
         ),
         Provider(
             "vllm",
