@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["component_moments", "two_level_moments"]
+__all__ = ["component_moments", "estimated_log_evidence", "two_level_moments"]
 
 # Columns whose estimated log-weight is this far below the best are not integrated. Estimates are off by less than a
 # unit mostly, by up to four where one meaning takes all the room.
-NEGLIGIBLE = -20.0
+NEGLIGIBLE = -18.0
 MARGIN = 4.0
 LARGEST_LOSS = 1e-4  # the posterior weight of columns whose integral fails, at most
 
@@ -79,6 +79,22 @@ def component_moments(
     at = columns.row, columns.column
     out.mean[at], out.variance[at] = solved.mean, solved.variance
     out.log_evidence[at] = solved.log_z + columns.constant
+    return out
+
+
+def estimated_log_evidence(observations: Sequence[Observations], components: Sequence[Component]) -> Floats:
+    """The log-evidence of every question under every component from the saddle point: quick, and off by 0.3 or so.
+
+    The array is that of `component_moments`; what cannot be estimated is -inf.
+
+    >>> observed = Observations(np.array([0.3]), np.array([1.0]), ((-1.204,),), np.array([0.0]))
+    >>> estimated_log_evidence([observed], [DirichletComponent(0.05, SequencePrior(0.1), (2, 7))]).round(1)
+    array([[-1.3, -0.5]])
+    """
+    columns = _Columns.of(observations, components)
+    out = np.full((len(observations), sum(len(component.points) for component in components)), -np.inf)
+    estimates = screen(columns.problems()) + columns.constant
+    out[columns.row, columns.column] = np.where(np.isnan(estimates), -np.inf, estimates)
     return out
 
 

@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..entropy.components import Component
+    from ..nouns import JudgedAnswer
 
     Floats = NDArray[np.float64]
 
-__all__ = ["ComponentMixture", "prior_entropies", "united"]
+__all__ = ["ComponentMixture", "prior_entropies", "tilt", "united"]
 
 BEYOND = 0.01  # weight of sizes beyond the largest, should a question show more meanings than that
+# The largest token entropy along the answer tilts the weights towards components of larger entropy: by this much
+# log-weight per nat of token entropy above the mean and nat of prior entropy. Chosen on two recordings of
+# Qwen2.5-Coder-1.5B, where the AUROC before the first sample is 0.830 without it, and 0.834 and 0.842 with it.
+TILT = 1.5
 
 
 @dataclass(frozen=True)
@@ -133,3 +138,11 @@ def prior_entropies(components: tuple[Component, ...]) -> Floats:
         total = points * component.alpha if isinstance(component, DirichletComponent) else points
         means.append(digamma(total + 1) - digamma(component.alpha + 1))
     return np.concatenate(means)
+
+
+def tilt(components: Sequence[Component], answer: JudgedAnswer | None, centre: float | None) -> Floats:
+    """What the largest token entropy of an answer, above its mean in training `centre`, adds to each log-weight."""
+    means = prior_entropies(tuple(components))
+    if answer is None or answer.token_entropy is None or centre is None:
+        return np.zeros(means.size)
+    return TILT * (answer.token_entropy - centre) * means

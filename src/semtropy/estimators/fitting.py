@@ -1,18 +1,21 @@
 """Fitting the weights of a mixture of components to training questions.
 
-Two fits, each over a fixed grid of components whose evidence is computed once. Without an answer, expectation
-maximisation finds the weights under which the training samples are most probable. With one, the answer is no random
-draw: it is close to the most probable sequence. Its evidence therefore must not teach the weights how probable first
-draws are, only how samples follow an answer, and what is maximised is the conditional likelihood
+Two likelihoods, each over a fixed grid of columns (a component with one of its sizes or concentrations). Without an
+answer it is the likelihood of the training samples. With one, the answer is no random draw: it is close to the most
+probable sequence. Its evidence therefore must not teach the weights how probable first draws are, only how samples
+follow an answer, and the likelihood is conditional,
 
     sum_i log( sum_k w_k Z_ik(answer and samples) / sum_k w_k Z_ik(answer) ),
 
-Z_ik being the evidence of question i under component k. Pseudo-questions keep every component possible.
+Z_ik being the evidence of question i under column k. Minorisation-maximisation (expectation maximisation, without an
+answer) finds the weights. Pseudo-questions keep every column possible. Components that a fit can do without are
+dropped one by one: the cost of a belief is the number of its components.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,8 +29,9 @@ if TYPE_CHECKING:
     from ..entropy.components import Component
 
     Floats = NDArray[np.float64]
+    Likelihood: TypeAlias = "MarginalLikelihood | ConditionalLikelihood"
 
-__all__ = ["NEGLIGIBLE", "component_grid", "fit_conditional", "fit_marginal", "matters"]
+__all__ = ["NEGLIGIBLE", "ConditionalLikelihood", "MarginalLikelihood", "component_grid", "fit_weights"]
 
 SEQUENCE_PRIORS = (
     *(SequencePrior(theta) for theta in (0.03, 0.1, 0.3, 1.0)),
@@ -47,7 +51,8 @@ CONCENTRATIONS = {
 # explain more of the training questions than the least share; otherwise one odd question would raise every mean.
 LARGE, LEAST_SHARE = 32.0, 0.02
 PSEUDO_QUESTIONS = 20.0
-ROUNDS = 400
+ROUNDS, ROUNDS_AFTER_DROP = 400, 100
+DISPENSABLE = 0.003  # nats a question of log-likelihood that dropping components may cost
 NEGLIGIBLE = 0.02  # the share of the training questions that all dropped columns together may explain
 
 
@@ -63,45 +68,100 @@ def component_grid() -> tuple[Component, ...]:
     )
 
 
-def fit_marginal(log_evidence: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Weights under which rows are most probable, and how many questions each column explains.
+@dataclass(frozen=True)
+class MarginalLikelihood:
+    """The likelihood of training samples under a mixture.
 
-    Parameters: the log-evidence of every row under every column, and the share of a question that each row is.
+    evidence  of every row under every column, each row up to a factor
+    shares    the share of a question that each row is
     """
-    likelihood = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
-    pseudo = np.full(likelihood.shape[1], PSEUDO_QUESTIONS / likelihood.shape[1])
-    weights: Floats = pseudo / pseudo.sum()
-    explained = pseudo
-    for _ in range(ROUNDS):
-        explained = weights * ((shares / (likelihood @ weights)) @ likelihood)
-        weights = explained + pseudo
+
+    evidence: Floats
+    shares: Floats
+
+    def only(self, columns: NDArray[np.bool_]) -> MarginalLikelihood:
+        """The same with some of the columns."""
+        return replace(self, evidence=self.evidence[:, columns])
+
+    def step(self, weights: Floats) -> tuple[Floats, Floats]:
+        """How many questions each column explains, and what a unit of weight costs there."""
+        explained = weights * ((self.shares / (self.evidence @ weights)) @ self.evidence)
+        return explained, np.full(weights.size, self.shares.sum())
+
+    def log_likelihood(self, weights: Floats) -> float:
+        """In nats, up to a constant."""
+        return float(self.shares @ np.log(self.evidence @ weights))
+
+
+@dataclass(frozen=True)
+class ConditionalLikelihood:
+    """The likelihood of training samples given the answer that they follow.
+
+    joint   evidence of every row's answer and samples under every column, each row up to a factor
+    answer  the same for the answer alone
+    shares  the share of a question that each row is
+    """
+
+    joint: Floats
+    answer: Floats
+    shares: Floats
+
+    def only(self, columns: NDArray[np.bool_]) -> ConditionalLikelihood:
+        """The same with some of the columns."""
+        return replace(self, joint=self.joint[:, columns], answer=self.answer[:, columns])
+
+    def step(self, weights: Floats) -> tuple[Floats, Floats]:
+        """How many questions each column explains, and what a unit of weight costs there.
+
+        Jensen's inequality for the numerator and a tangent for the denominator, so that every step increases the
+        likelihood.
+        """
+        explained = weights * ((self.shares / (self.joint @ weights)) @ self.joint)
+        return explained, (self.shares / (self.answer @ weights)) @ self.answer
+
+    def log_likelihood(self, weights: Floats) -> float:
+        """In nats, up to a constant."""
+        return float(self.shares @ np.log((self.joint @ weights) / (self.answer @ weights)))
+
+
+def fit_weights(
+    grid: Sequence[Component], likelihood: Likelihood, negligible: float = NEGLIGIBLE
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The weight of every column of the grid, and which columns are worth keeping.
+
+    Components are dropped as long as that costs less than `DISPENSABLE` nats of log-likelihood a question, then
+    columns that together explain a `negligible` share of the questions.
+    """
+    component = np.repeat(np.arange(len(grid)), [len(each.points) for each in grid])
+    columns = np.ones(component.size, dtype=bool)
+    weights, explained = _maximise(likelihood, np.ones(component.size), ROUNDS)
+    best = likelihood.log_likelihood(weights)
+    allowed = DISPENSABLE * float(likelihood.shares.sum())
+    by_component = np.bincount(component, explained)
+    for least in np.argsort(by_component)[:-1].tolist():
+        fewer = columns & (component != least)
+        left = likelihood.only(fewer)
+        trial = _maximise(left, weights[fewer[columns]], ROUNDS_AFTER_DROP)
+        value = left.log_likelihood(trial[0])
+        if value >= best - allowed:
+            best, columns, (weights, explained) = max(best, value), fewer, trial
+    all_weights, all_explained = np.zeros((2, columns.size))
+    all_weights[columns], all_explained[columns] = weights, explained
+    return all_weights, columns & _matters(grid, all_explained, negligible)
+
+
+def _maximise(likelihood: Likelihood, start: Floats, rounds: int) -> tuple[Floats, Floats]:
+    """Weights of most likelihood, and how many questions each column explains."""
+    weights = start / start.sum()
+    explained, pseudo = weights, PSEUDO_QUESTIONS / weights.size
+    for _ in range(rounds):
+        explained, cost = likelihood.step(weights)
+        weights = (explained + pseudo) / (cost + pseudo * weights.size)
         weights /= weights.sum()
     return weights, explained
 
 
-def fit_conditional(log_joint: Floats, log_answer: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Weights under which samples are most probable given the answer, and how many questions each column explains.
-
-    Minorisation-maximisation: Jensen's inequality for the numerator, a tangent for the denominator, so that every
-    step increases the conditional likelihood.
-
-    Parameters: the log-evidence of every row with its samples, and of its answer alone, under every column, and the
-    share of a question that each row is.
-    """
-    joint = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
-    answer = np.exp(log_answer - log_answer.max(axis=1, keepdims=True))
-    pseudo = np.full(joint.shape[1], PSEUDO_QUESTIONS / joint.shape[1])
-    weights: Floats = pseudo / pseudo.sum()
-    explained = pseudo
-    for _ in range(ROUNDS):
-        explained = weights * ((shares / (joint @ weights)) @ joint)
-        slope = (shares / (answer @ weights)) @ answer + pseudo.sum() / weights.sum()
-        weights = (explained + pseudo) / slope
-        weights /= weights.sum()
-    return weights, explained
-
-
-def matters(grid: Sequence[Component], explained: Floats, negligible: float) -> NDArray[np.bool_]:
+def _matters(grid: Sequence[Component], explained: Floats, negligible: float) -> NDArray[np.bool_]:
     """The columns worth keeping: all but those that together explain a `negligible` share of the training questions."""
     order = np.argsort(explained)
     dropped = np.cumsum(explained[order]) <= negligible * explained.sum()

@@ -7,6 +7,7 @@
 #include "path.h"
 
 #define SHARED_LOSS 3.0 /* masses share a path as long as the logarithm of what sharing costs stays below this */
+#define QUICK_LOSS 6.0  /* the same for tolerances that begin with fewer nodes */
 #define LARGEST_POWER 1e9
 #define LARGEST_MASS 1e15
 #define TINIEST_FLOOR 1e-300
@@ -58,7 +59,7 @@ static double log_z_alone(const problem *pr) { return pr->f[0].floor > 0 ? (pr->
 
 static int solve_problem(workspace *w, problem *pr, int first, int last, double tolerance, results out, double *error) {
     int floors = 0;
-    double base = 0;
+    double base = 0, most = tolerance >= QUICK_FROM ? QUICK_LOSS : SHARED_LOSS;
     for (int j = 0; j < pr->m; j++) {
         floors += pr->f[j].floor > 0;
         base += pr->f[j].floor > 0 ? pr->f[j].q : pr->f[j].p + pr->f[j].q;
@@ -76,7 +77,7 @@ static int solve_problem(workspace *w, problem *pr, int first, int last, double 
         } else {
             int end = k + 1;
             double shape = base + pr->mass[k];
-            while (end < last && pr->mass[end] > 0 && loss(shape, base + pr->mass[end]) < SHARED_LOSS) end++;
+            while (end < last && pr->mass[end] > 0 && loss(shape, base + pr->mass[end]) < most) end++;
             pr->first = k;
             pr->last = end;
             int status = one_group(w, pr, tolerance, out, error);

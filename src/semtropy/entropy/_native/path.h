@@ -12,8 +12,8 @@
 #define FIRST_PATH 20
 #define FIRST_STEP 0.18
 #define QUICK_FROM 1e-7 /* tolerances from here on begin with fewer nodes */
-#define QUICK_PATH 12
-#define QUICK_STEP 0.26
+#define QUICK_PATH 14
+#define QUICK_STEP 0.4
 #define MOST_PATH 10240
 #define LEAST_STEP 0.006
 #define PATH_POWER 1.6
