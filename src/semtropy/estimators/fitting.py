@@ -138,8 +138,11 @@ def fit_weights(
     best = likelihood.log_likelihood(weights)
     allowed = DISPENSABLE * float(likelihood.shares.sum())
     by_component = np.bincount(component, explained)
+    finite = np.array([isinstance(each, DirichletComponent) for each in grid])[component]
     for least in np.argsort(by_component)[:-1].tolist():
         fewer = columns & (component != least)
+        if finite.any() and not (fewer & finite).any():
+            continue  # a question may have a known, finite number of meanings
         left = likelihood.only(fewer)
         trial = _maximise(left, weights[fewer[columns]], ROUNDS_AFTER_DROP)
         value = left.log_likelihood(trial[0])
