@@ -253,10 +253,13 @@ def _posterior_components(
     found: _ReadingPosterior, weights: Floats, matter: NDArray[np.bool_]
 ) -> Iterator[PosteriorComponent]:
     """The components of the posterior that matter."""
-    seen, column = found.seen, 0
+    seen, end, matters, shares = found.seen, 0, matter.tolist(), weights.tolist()
     for component in found.components:
+        start, end = end, end + len(component.points)
+        if not any(matters[start:end]):
+            continue
         p, q = component.sequences.powers(component.alpha, seen)
-        for mass in component_grid(component, seen.floors.size).mass.tolist():
-            if matter[column]:
-                yield PosteriorComponent(float(weights[column]), p, q, seen.floors, mass, component.alpha)
-            column += 1
+        masses = component_grid(component, seen.floors.size).mass.tolist()
+        for share, mass, yes in zip(shares[start:end], masses, matters[start:end], strict=True):
+            if yes:
+                yield PosteriorComponent(share, p, q, seen.floors, mass, component.alpha)
