@@ -63,8 +63,8 @@ def take(browser: Browser, address: str, recording: Path) -> None:
     """Light and wide, dark, a phone, and a recording."""
     page = browser.new_page(viewport={"width": 1040, "height": 760}, color_scheme="light")
     page.goto(address)
-    check(page, OBSCURE)
-    check(page, UNSURE, samples=True)
+    check(page, UNSURE)
+    check(page, OBSCURE, samples=True)
     page.screenshot(path=IMAGES / "page-light.png", full_page=True)
     page.locator("#recording").set_input_files(recording)
     page.locator("#study-chart svg").wait_for(timeout=300_000)
@@ -83,7 +83,7 @@ def take(browser: Browser, address: str, recording: Path) -> None:
     page.screenshot(path=IMAGES / "page-dark.png")
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="light", is_mobile=True)
     page.goto(address)
-    check(page, UNSURE, samples=True)
+    check(page, OBSCURE, samples=True)
     page.evaluate("document.getElementById('result').scrollIntoView()")
     page.screenshot(path=IMAGES / "page-phone.png")
 
