@@ -27,6 +27,7 @@ KERNEL = "semtropy/entropy/_native/contour.abi3.so"
         (GOOD | {"tests/test_x.py": 1}, 1_000, False, "outside the package"),
         (GOOD | {"semtropy/entropy/_native/contour.c": 1}, 1_000, False, "does not belong"),
         (GOOD | {"semtropy/data/test_run.jsonl": 1}, 1_000, False, "does not belong"),
+        (GOOD | {"semtropy/integrations/pytest.py": 1, "semtropy/testing/faults.py": 1}, 1_000, False, None),
         (GOOD | {"semtropy/meaning/builtin/judge.onnx": 0}, 1_000, False, "judge.onnx is missing"),
         (GOOD, LARGEST + 1, False, "is more than 25 MB"),
     ],

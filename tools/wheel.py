@@ -61,13 +61,22 @@ def wheel_problems(sizes: Mapping[str, int], total: int, *, compiled: bool) -> I
         top = name.partition("/")[0]
         if not (top == "semtropy" or (top.startswith("semtropy-") and top.endswith(".dist-info"))):
             yield f"{name} is outside the package"
-        if name.endswith(NOT_IN_A_WHEEL) or "test" in Path(name).name:
+        if name.endswith(NOT_IN_A_WHEEL) or _is_a_test(Path(name)):
             yield f"{name} does not belong in a wheel"
     modules = [name for name in sizes if name.endswith((".so", ".pyd"))]
     if compiled != bool(modules):
         yield f"compiled modules expected: {compiled}; found: {modules}"
     if total > LARGEST:
         yield f"{total / MB:.1f} MB is more than {LARGEST / MB:.0f} MB"
+
+
+def _is_a_test(path: Path) -> bool:
+    """Whether a file is a test or of one; `testing/` and the plugin for pytest are parts of the package.
+
+    >>> _is_a_test(Path("semtropy/data/test_run.jsonl")), _is_a_test(Path("semtropy/integrations/pytest.py"))
+    (True, False)
+    """
+    return path.name.startswith("test_") or path.name == "conftest.py" or "tests" in path.parts
 
 
 def sdist_problems(names: list[str], total: int) -> Iterator[str]:
