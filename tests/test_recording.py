@@ -374,6 +374,7 @@ WRITE_WITH_LITTLE_ROOM = """
 import resource, sys
 from semtropy.errors import RecordingError
 from semtropy.recording import Writer
+sys.dont_write_bytecode = True  # a module compiled under the limit would be stored cut off
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
     with Writer(sys.argv[1], {"semtropy_recording": 1}) as writer:

@@ -289,6 +289,7 @@ path, size, header = sys.argv[1], int(sys.argv[2]), eval(sys.argv[3])
 rows = ({"id": str(k), "question": str(k * 7919 % 10007) * 20, "samples": []} for k in range(2000))
 if path.endswith(".parquet"):
     import pyarrow.parquet
+sys.dont_write_bytecode = True  # a module compiled under the limit would be stored cut off
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 try:
     write_recording(path, header, rows)

@@ -37,6 +37,7 @@ def test_conditions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert not holds("data .")
     assert holds("module no_such_module_here")
     assert not holds("module pytest")
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     assert not holds(f"program {Path(sys.executable).name} no-such-program")
     assert holds("program no-such-program")
     assert holds("unset SEMTROPY_NOTHING")
