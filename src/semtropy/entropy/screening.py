@@ -28,6 +28,7 @@ __all__ = ["log_z_estimates"]
 
 STEP = 0.5  # of the inner nodes
 TURNS = 6
+SHARED_WIDTHS = 1.4  # of an inner integrand, between modes that share its nodes
 MISS = 0.1  # a saddle is near enough where the slope there is this small, squared and over the curvature
 MOST_SHAPE = 0.25  # of p + q, where one meaning may take all the room
 DECAY = 42.0  # integrands are cut where they fall below exp(-DECAY) of their peak
@@ -86,19 +87,39 @@ def _tilted_integrals(factors: Factors, s: Floats) -> tuple[Floats, Floats, Floa
         if floor == 0:
             out[:, j] = gammaln(p + q) - (p + q) * np.log(s), y[j], variance[j]
         else:
-            out[:, j] = _tilted_integral(float(p), float(q), float(floor), s, y[j])
+            at = _shared_rates(_widths(float(p), float(floor), s, y[j])[0], s, y[j])
+            out[:, j] = _tilted_integral(float(p), float(q), float(floor), s, at, factors.tilted(at)[0][:, j])
     return out[0], out[1], out[2]
 
 
-def _tilted_integral(p: float, q: float, floor: float, s: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """One factor: the nodes are those of `contour_numpy`, for every s its own."""
+def _widths(p: float, floor: float, s: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The width of a factor's integrand around its peak, and the curvature of its logarithm there."""
+    curvature = s * y - p * (floor / (floor + y)) * (y / (floor + y))
+    return np.where(curvature > 6.25, 2.5 / np.sqrt(np.maximum(curvature, 6.25)), 1.0), curvature
+
+
+def _shared_rates(widths: Floats, s: Floats, y: Floats) -> Floats:
+    """For each s the rate that its nodes are placed for: neighbours whose modes are near each other share theirs."""
+    at, first = np.empty(s.size), 0
+    while first < s.size:
+        most, end = np.exp(SHARED_WIDTHS * widths[first]), first + 1
+        while end < s.size and 1 / most < y[end] / y[first] < most:
+            end += 1
+        at[first:end] = np.sqrt(s[first] * s[end - 1])
+        first = end
+    return at
+
+
+def _tilted_integral(
+    p: float, q: float, floor: float, s: Floats, at: Floats, y: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """One factor: the nodes are those of `contour_numpy`, placed around the modes y at the rates `at`."""
     x0, at_floor, shape = floor + y, np.log(floor) - np.log(y), p + q
-    curvature = s * y - p * (floor / x0) * (y / x0)
-    width = np.where(curvature > 6.25, 2.5 / np.sqrt(np.maximum(curvature, 6.25)), 1.0)
+    width, curvature = _widths(p, floor, at, y)
     right = width.copy()
     for _ in range(4000):
         excess = y * np.expm1(right)
-        more = p * np.log1p(excess / x0) + q * right - s * excess > -DECAY
+        more = p * np.log1p(excess / x0) + q * right - at * excess > -DECAY
         if not more.any():
             break
         right = np.where(more, right + width, right)

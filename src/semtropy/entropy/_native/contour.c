@@ -13,6 +13,7 @@
 #define TINIEST_FLOOR 1e-300
 #define SCREEN_STEP 0.5   /* of the inner nodes, where only the size of an integral is wanted */
 #define SCREEN_TURNS 6
+#define SHARED_WIDTHS 1.4 /* of an inner integrand, between modes that share its nodes */
 #define MOST_SHAPE 0.25 /* of p + q, where one meaning may take all the room */
 #define SCREEN_MISS 0.1 /* a saddle is near enough where the slope there is this small, squared and over the curvature */
 
@@ -94,28 +95,28 @@ static int solve_problem(workspace *w, problem *pr, int first, int last, double 
     return DONE;
 }
 
-/* log A, and the mean and variance of y under the factor times exp(-s y), at one real s. Returns what `place_nodes` does. */
+/* log A, and the mean and variance of y under a factor times exp(-s y), at one real s. */
 typedef struct { double log_a, mean, variance; } tilted;
 
-static int tilt(inner_nodes *nodes, factor f, double s, tilted *out) {
+static tilted tilt_free(factor f, double s) {
     double y = tilted_mean(f, s), shape = f.p + f.q;
-    if (f.floor == 0) {
-        *out = (tilted){log_gamma(shape) - shape * log(s), y, tilted_variance(f, s, y)};
-        return 0;
-    }
-    int status = place_nodes(nodes, f, s, y, SCREEN_STEP);
-    if (status) return status;
-    double total = 0, first = 0, second = 0, p = f.p;
+    return (tilted){log_gamma(shape) - shape * log(s), y, tilted_variance(f, s, y)};
+}
+
+/* The nodes are those placed around y, for an s near the one they were placed for. */
+VECTORISED static tilted tilt_bounded(const inner_nodes *nodes, factor f, double y, double s) {
+    double total = 0, first = 0, second = 0, p = f.p, least = LEAST_EXPONENT;
+    int n = 2 * nodes->half / LANES * LANES;
     const double *RESTRICT excess = nodes->excess, *RESTRICT power = nodes->power, *RESTRICT grown = nodes->grown;
-    for (int i = 0; i < 2 * nodes->half; i++) {
-        double weight = exp(p * grown[i] + power[i] - s * excess[i]);
+    SIMD_THREE_SUMS
+    for (int i = 0; i < n; i++) {
+        double weight = EXP_FROM(least, p * grown[i] + power[i] - s * excess[i]);
         total += weight;
         first += weight * excess[i];
         second += weight * excess[i] * excess[i];
     }
     first /= total;
-    *out = (tilted){log(total) + f.p * log(f.floor + y) + f.q * log(y) - s * y, y + first, second / total - first * first};
-    return 0;
+    return (tilted){log(total) + f.p * log(f.floor + y) + f.q * log(y) - s * y, y + first, second / total - first * first};
 }
 
 /* Without unseen meanings and with p + q near 0 or below throughout, the means at s = 0 may add up to less than the room,
@@ -131,9 +132,10 @@ static int log_z_one_large(workspace *w, const problem *pr, double *log_z) {
     double others = 0, sum = 0, top = -HUGE_VAL;
     for (int j = 0; j < pr->m; j++) {
         factor f = pr->f[j];
-        tilted t;
-        int status = tilt(&w->inner, f, 1 / pr->room, &t);
+        double s = 1 / pr->room, y = tilted_mean(f, s);
+        int status = f.floor > 0 ? place_nodes(&w->inner, f, s, y, SCREEN_STEP) : 0;
         if (status < 0) return NO_MEMORY;
+        tilted t = status ? (tilted){0, 0, 0} : f.floor > 0 ? tilt_bounded(&w->inner, f, y, s) : tilt_free(f, s);
         double term = status ? NAN : f.p * log(f.floor + pr->room) + (f.q - 1) * log(pr->room) - t.log_a;
         others += t.log_a;
         double next = !(term <= top) ? term : top;
@@ -144,38 +146,68 @@ static int log_z_one_large(workspace *w, const problem *pr, double *log_z) {
     return DONE;
 }
 
+/* The saddle of one mass, as far as Newton's method has come, and the derivatives of the logarithm of the integrand there. */
+typedef struct { int at; double s, value, slope, bend; } candidate;
+
+/* How many of the candidates, from the first on, may share the nodes of a factor: their modes are near each other. */
+static int sharing(factor f, const candidate *c, int n) {
+    double curvature, y = tilted_mean(f, c[0].s), most = exp(SHARED_WIDTHS * inner_width(f, c[0].s, y, &curvature));
+    int k = 1;
+    for (; k < n; k++) {
+        double ratio = tilted_mean(f, c[k].s) / y;
+        if (!(ratio < most && ratio * most > 1)) break;
+    }
+    return k;
+}
+
+static void add_tilted(candidate *c, tilted t) {
+    c->value += t.log_a;
+    c->slope -= t.mean;
+    c->bend += t.variance;
+}
+
+/* One factor's part for every candidate. */
+static int add_factor(workspace *w, factor f, candidate *c, int n) {
+    for (int k = 0; k < n && f.floor == 0; k++) add_tilted(&c[k], tilt_free(f, c[k].s));
+    for (int from = 0, end; from < n && f.floor > 0; from = end) {
+        end = from + sharing(f, c + from, n - from);
+        double s = sqrt(c[from].s * c[end - 1].s), y = tilted_mean(f, s);
+        int status = place_nodes(&w->inner, f, s, y, SCREEN_STEP);
+        if (status < 0) return NO_MEMORY;
+        for (int k = from; k < end; k++)
+            add_tilted(&c[k], status ? (tilted){NAN, 0, 0} : tilt_bounded(&w->inner, f, y, c[k].s));
+    }
+    return DONE;
+}
+
 /* Log Z to within a small factor: the saddle-point approximation, with the inner integrals at the saddle by quadrature.
  * `saddle` knows the means by Laplace's method alone, so Newton's method goes on from there with the true ones. What cannot
- * be estimated is NaN. */
-static int saddle_point(workspace *w, const problem *pr, int first, int last, double *log_z) {
+ * be estimated is NaN. `c` has room for as many candidates as there are masses. */
+static int saddle_point(workspace *w, const problem *pr, int first, int last, candidate *c, double *log_z) {
+    int n = 0;
     for (int k = first; k < last; k++) {
-        double mass = pr->mass[k];
-        if (pr->m == 1 && mass == 0) {
-            log_z[k] = log_z_alone(pr);
-            continue;
+        if (pr->m == 1 && pr->mass[k] == 0) log_z[k] = log_z_alone(pr);
+        else if (!one_takes_all(pr, pr->mass[k])) c[n++] = (candidate){k, saddle(pr->f, pr->m, pr->mass[k], pr->room), 0, 0, 0};
+        else if (log_z_one_large(w, pr, &log_z[k])) return NO_MEMORY;
+    }
+    w->work += 100.0 * pr->m * n;
+    for (int turn = 0; turn < SCREEN_TURNS && n; turn++) {
+        for (int k = 0; k < n; k++) {
+            double mass = pr->mass[c[k].at], s = c[k].s;
+            c[k] = (candidate){c[k].at, s, s * pr->room - mass * log(s), pr->room - mass / s, mass / (s * s)};
         }
-        if (one_takes_all(pr, mass)) {
-            if (log_z_one_large(w, pr, &log_z[k])) return NO_MEMORY;
-            continue;
+        for (int j = 0; j < pr->m; j++)
+            if (add_factor(w, pr->f[j], c, n)) return NO_MEMORY;
+        int far = 0;
+        for (int k = 0; k < n; k++) {
+            candidate here = c[k];
+            double square = here.slope * here.slope, jump = -here.slope / (here.s * here.bend);
+            log_z[here.at] = here.value - 0.5 * square / here.bend - 0.5 * log(2 * PI * here.bend);
+            if (!(square > SCREEN_MISS * here.bend)) continue;
+            here.s *= exp(jump > 2 ? 2 : jump < -2 ? -2 : jump);
+            c[far++] = here;
         }
-        double s = saddle(pr->f, pr->m, mass, pr->room);
-        for (int turn = 0; turn < SCREEN_TURNS; turn++) {
-            double value = s * pr->room - mass * log(s), slope = pr->room - mass / s, bend = mass / (s * s);
-            for (int j = 0; j < pr->m; j++) {
-                tilted t;
-                int status = tilt(&w->inner, pr->f[j], s, &t);
-                if (status < 0) return NO_MEMORY;
-                if (status) t = (tilted){NAN, 0, 0};
-                value += t.log_a;
-                slope -= t.mean;
-                bend += t.variance;
-            }
-            log_z[k] = value - 0.5 * slope * slope / bend - 0.5 * log(2 * PI * bend);
-            if (!(slope * slope > SCREEN_MISS * bend)) break;
-            double jump = -slope / (s * bend);
-            s *= exp(jump > 2 ? 2 : jump < -2 ? -2 : jump);
-        }
-        w->work += 100.0 * pr->m;
+        n = far;
     }
     return DONE;
 }
@@ -227,11 +259,18 @@ static const array SCREEN_ARRAYS[INPUTS + 1] = {
 static int run(const Py_buffer *b, double tolerance, results out, double *error) {
     const double *p = b[P].buf, *q = b[Q].buf, *floors = b[FLOORS].buf, *alpha = b[ALPHA].buf, *mass = b[MASS].buf;
     const long long *offsets = b[OFFSETS].buf, *mass_offsets = b[MASS_OFFSETS].buf;
-    int problems = (int)length(&b[ALPHA]), most = 1, status = DONE;
-    for (int i = 0; i < problems; i++)
+    int problems = (int)length(&b[ALPHA]), most = 1, most_masses = 1, status = DONE;
+    for (int i = 0; i < problems; i++) {
         if (offsets[i + 1] - offsets[i] > most) most = (int)(offsets[i + 1] - offsets[i]);
+        if (mass_offsets[i + 1] - mass_offsets[i] > most_masses) most_masses = (int)(mass_offsets[i + 1] - mass_offsets[i]);
+    }
     factor *f = malloc((size_t)most * sizeof(factor));
-    if (!f) return NO_MEMORY;
+    candidate *candidates = malloc((size_t)most_masses * sizeof(candidate));
+    if (!f || !candidates) {
+        free(f);
+        free(candidates);
+        return NO_MEMORY;
+    }
     workspace w;
     memset(&w, 0, sizeof w);
     PyThreadState *state = PyEval_SaveThread();
@@ -246,7 +285,7 @@ static int run(const Py_buffer *b, double tolerance, results out, double *error)
             for (int k = first; k < last; k++) out.log_z[k] = -HUGE_VAL;
             if (error) error[i] = HUGE_VAL;
         } else if (!error) {
-            status = saddle_point(&w, &pr, first, last, out.log_z);
+            status = saddle_point(&w, &pr, first, last, candidates, out.log_z);
         } else {
             status = solve_problem(&w, &pr, first, last, tolerance, out, &error[i]);
         }
@@ -258,6 +297,7 @@ static int run(const Py_buffer *b, double tolerance, results out, double *error)
     }
     PyEval_RestoreThread(state);
     free(f);
+    free(candidates);
     free_workspace(&w);
     return status;
 }

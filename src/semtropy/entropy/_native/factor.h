@@ -79,6 +79,12 @@ static int reserve_inner(inner_nodes *n, int count) {
     return 0;
 }
 
+/* Exponents are cut off below, because the vector forms of exp are slow where the result underflows. Volatile, because
+ * compilers would otherwise take exp of both, and then choose. */
+static const volatile double LEAST_EXPONENT = -600;
+
+#define EXP_FROM(least, x) exp((x) < least ? least : (x))
+
 /* Of the integrand in v, less its value at the peak v = 0. */
 static double log_integrand(factor f, double s, double y, double v) {
     double excess = y * expm1(v);
@@ -87,7 +93,7 @@ static double log_integrand(factor f, double s, double y, double v) {
 
 VECTORISED static void fill_nodes(inner_nodes *nodes, factor f, double y, double start, double width, double last,
                                   double step) {
-    double floor = f.floor, q = f.q, invert = 1 / (f.floor + y), scale = width * step;
+    double floor = f.floor, q = f.q, invert = 1 / (f.floor + y), scale = width * step, least = LEAST_EXPONENT;
     for (int part = 0; part < 2; part++) {
         int n = nodes->half / LANES * LANES, from = part * nodes->half;
         double *RESTRICT size = nodes->size + from, *RESTRICT excess = nodes->excess + from;
@@ -95,7 +101,7 @@ VECTORISED static void fill_nodes(inner_nodes *nodes, factor f, double y, double
         double *RESTRICT mixed = nodes->mixed + from, top = last - (part + 0.5) * step;
         SIMD
         for (int i = 0; i < n; i++) {
-            double u = top - 2 * i * step, tail = exp(start - u), v = width * (u - tail), here = y * exp(v), x = floor + here;
+            double u = top - 2 * i * step, tail = exp(start - u), v = width * (u - tail), here = y * EXP_FROM(least, v), x = floor + here;
             size[i] = here;
             excess[i] = here - y;
             power[i] = q * v + log(scale * (1 + tail));
@@ -105,17 +111,31 @@ VECTORISED static void fill_nodes(inner_nodes *nodes, factor f, double y, double
     }
 }
 
+/* The width of the integrand in v around its peak, and the curvature of its logarithm there. */
+static double inner_width(factor f, double s, double y, double *curvature) {
+    double x0 = f.floor + y;
+    *curvature = s * y - f.p * (f.floor / x0) * (y / x0);
+    return *curvature > 6.25 ? 2.5 / sqrt(*curvature) : 1.0;
+}
+
+/* The first whole number of widths above the peak at which the integrand is negligible. It falls from the peak on, so that
+ * the search may begin anywhere: where the exponential alone would end it. */
+static double right_end(factor f, double s, double y, double width) {
+    double guess = floor(log1p(DECAY / (s * y)) / width), k = guess > 1 ? (guess < 4000 ? guess : 4000) : 1;
+    while (k > 1 && f.p < 0 && !(log_integrand(f, s, y, (k - 1) * width) > -DECAY)) k--;
+    while (k < 4000 && log_integrand(f, s, y, k * width) > -DECAY) k++;
+    return k;
+}
+
 /* v = width (u - exp(start - u)): even steps around the mode, doubly exponential below it. Returns -1 without memory,
  * 1 where the parameters are beyond what doubles resolve. */
 static int place_nodes(inner_nodes *nodes, factor f, double s, double y, double step) {
-    double at_floor = log(f.floor) - log(y), shape = f.p + f.q, x0 = f.floor + y;
-    double curvature = s * y - f.p * (f.floor / x0) * (y / x0);
-    double width = curvature > 6.25 ? 2.5 / sqrt(curvature) : 1.0, right = width;
-    for (int i = 0; i < 4000 && log_integrand(f, s, y, right) > -DECAY; i++) right += width;
+    double at_floor = log(f.floor) - log(y), shape = f.p + f.q, x0 = f.floor + y, curvature;
+    double width = inner_width(f, s, y, &curvature), right = right_end(f, s, y, width);
     int floor_matters = -at_floor * shape < DECAY;
     double start = (floor_matters && at_floor < 0 ? at_floor : 0) / width - 1.5;
     double reach = DECAY / ((floor_matters ? f.q : shape) * width);
-    double last = right / width + 0.2, first = start - log(reach > 1 ? reach : 1) - 0.5;
+    double last = right + 0.2, first = start - log(reach > 1 ? reach : 1) - 0.5;
     double count = ceil((last - first) / (2 * step));
     if (!(count >= 1 && count <= MOST_INNER / 2 - LANES)) return 1;
     int half = ((int)count + LANES - 1) / LANES * LANES;
@@ -165,12 +185,12 @@ VECTORISED static sums add_direct(const inner_nodes *nodes, int from, factor f, 
     const double *RESTRICT mixed = nodes->mixed + from;
     double a_re = 0, a_im = 0, b_re = 0, b_im = 0, c_re = 0, c_im = 0, p = f.p, floor = f.floor, k = r->lean - 1;
     double s_re = r->s_re, s_im = r->s_im, cosine = r->cosine, sine = r->sine, dip = r->dip, half_square = r->half_square;
-    double base_re = r->base_re, base_im = r->base_im;
+    double base_re = r->base_re, base_im = r->base_im, least = LEAST_EXPONENT;
     SIMD_SUMS
     for (int i = 0; i < n; i++) {
         double y_im = size[i] * sine, x_re = floor + size[i] * cosine, d_re = excess[i] * cosine - dip;
         double l_re = grown[i] + 0.5 * log(1 - mixed[i] * half_square), l_im = atan2(y_im, x_re);
-        double grow = exp(p * l_re + power[i] - (s_re * d_re - s_im * y_im) + base_re);
+        double grow = EXP_FROM(least, p * l_re + power[i] - (s_re * d_re - s_im * y_im) + base_re);
         double phase = p * l_im - (s_re * y_im + s_im * d_re) + base_im;
         double w_re = -d_re * k - (x_re * l_re - y_im * l_im), w_im = -y_im * k - (x_re * l_im + y_im * l_re);
         ADD_WEIGHTED(grow, phase, w_re, w_im)
@@ -185,7 +205,7 @@ VECTORISED static sums add_series(const inner_nodes *nodes, int from, factor f, 
     const double *RESTRICT power = nodes->power + from;
     double a_re = 0, a_im = 0, b_re = 0, b_im = 0, c_re = 0, c_im = 0, p = f.p, k = r->lean, x0 = r->x0, invert = 1 / x0;
     double s_re = r->s_re, s_im = r->s_im, cosine = r->cosine, sine = r->sine, dip = r->dip;
-    double base_re = r->base_re, base_im = r->base_im;
+    double base_re = r->base_re, base_im = r->base_im, least = LEAST_EXPONENT;
     SIMD_SUMS
     for (int i = 0; i < n; i++) {
         double y_im = size[i] * sine, d_re = excess[i] * cosine - dip;
@@ -202,7 +222,7 @@ VECTORISED static sums add_series(const inner_nodes *nodes, int from, factor f, 
         double log_re = e_re * l_re - e_im * l_im, log_im = e_re * l_im + e_im * l_re;
         double q_re = e_re * e_re - e_im * e_im, q_im = 2 * e_re * e_im;
         double curve_re = q_re * r_re - q_im * r_im, curve_im = q_re * r_im + q_im * r_re;
-        double grow = exp(p * log_re + power[i] - (s_re * d_re - s_im * y_im) + base_re);
+        double grow = EXP_FROM(least, p * log_re + power[i] - (s_re * d_re - s_im * y_im) + base_re);
         double phase = p * log_im - (s_re * y_im + s_im * d_re) + base_im;
         double w_re = -d_re * k - x0 * curve_re, w_im = -y_im * k - x0 * curve_im;
         ADD_WEIGHTED(grow, phase, w_re, w_im)

@@ -8,10 +8,12 @@
 #if defined(__GNUC__) || (defined(_OPENMP) && !defined(_MSC_VER)) /* MSVC takes `omp simd` as an experiment only */
 #define SIMD _Pragma("omp simd")
 #define SIMD_SUM _Pragma("omp simd reduction(+ : sum)")
+#define SIMD_THREE_SUMS _Pragma("omp simd reduction(+ : total, first, second)")
 #define SIMD_SUMS _Pragma("omp simd reduction(+ : a_re, a_im, b_re, b_im, c_re, c_im)")
 #else
 #define SIMD
 #define SIMD_SUM
+#define SIMD_THREE_SUMS
 #define SIMD_SUMS
 #endif
 
