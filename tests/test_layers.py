@@ -36,6 +36,8 @@ LAYERS = (
     "steadiness",
     "tracing",
     "fields",
+    "labelled",
+    "mixed_belief",
     "step",
     "terms",
     "inquiry",

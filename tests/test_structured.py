@@ -425,7 +425,7 @@ def test_bounds_are_below_the_true_probabilities(drawn: list[tuple[str, str, flo
 
 
 def test_a_field_after_certain_text_is_as_well_known_as_a_plain_answer() -> None:
-    """Its own tokens then have the probability of the value: the same evidence as the value sampled alone."""
+    """Its own tokens have the probability of the value: the same evidence as the value sampled alone, unframed."""
     texts, logprobs = (
         ["Oslo", "Oslo", "Bergen", "Oslo"],
         [math.log(0.6), math.log(0.6), math.log(0.3), math.log(0.6)],
@@ -439,12 +439,67 @@ def test_a_field_after_certain_text_is_as_well_known_as_a_plain_answer() -> None
     structured = check(
         "q", model=Dealt(Sample(city("Oslo", 1)), drawn), schema=CITY, judge="exact", rule=rule
     )
-    plainly = [Sample(text, lp - 0.001, (text,)) for text, lp in zip(texts, logprobs, strict=True)]
+    plainly = [Sample(text, lp, (text,)) for text, lp in zip(texts, logprobs, strict=True)]
     alone = check("q", model=Dealt("Oslo", plainly), judge="exact", rule=rule)
     assert structured.fields[0].entropy.mean == pytest.approx(alone.entropy.mean, abs=1e-9)
-    year = structured.fields[1]
-    counted = check("q", model=Dealt("1", ["1"] * 4), judge="exact", rule=rule)
-    assert year.entropy.mean == pytest.approx(counted.entropy.mean, abs=0.01), "after uncertain text, counts"
+
+
+def two(
+    name: str, year: int, sure: float, certain: float, *, entropies: tuple[float, float] | None = None
+) -> Sample:
+    """An object of two fields: the probability of the first value, and that of the second given the first."""
+    pieces = ['{"city":', f' "{name}"', ', "year":', f" {year}", "}"]
+    made = spelled("".join(pieces), pieces, [-1e-4, math.log(sure), -1e-4, math.log(certain), -1e-4])
+    if entropies is not None:
+        made = dataclasses.replace(made, token_entropies=(0.0, entropies[0], 0.0, entropies[1], 0.0, 0.0))
+    return made
+
+
+def test_a_value_that_was_improbable_when_it_was_written_needs_no_sample_to_be_named() -> None:
+    """Also after an uncertain field: given less, the value can only vary more."""
+    model = Dealt(two("Oslo", 12, 0.02, 0.02), [])
+    verdict = check("q", model=model, schema=CITY, judge="exact")
+    assert (verdict.samples, verdict.untrusted) == (0, ("city", "year"))
+
+
+def test_a_value_that_follows_from_a_made_up_one_is_named() -> None:
+    """Each city has its own year: every year is certain given the city, and none is known."""
+    drawn = [two(f"City {k}", k, 0.04, 0.999) for k in range(10)]
+    verdict = check("q", model=Dealt(drawn[0], drawn[1:]), schema=CITY, judge="exact")
+    assert verdict.untrusted == ("city", "year")
+    alone = check("q", model=Dealt(drawn[0], []), schema=CITY, judge="exact", budget=Budget(samples=0))
+    assert alone.fields[1].outcome is Outcome.UNDECIDED, "the answer alone does not tell"
+
+
+def test_a_value_that_stays_while_others_before_it_change_is_soon_steady() -> None:
+    drawn = [two(f"City {k}", 12, 0.04, 0.97) for k in range(10)]
+    verdict = check("q", model=Dealt(drawn[0], drawn[1:]), schema=CITY, judge="exact")
+    assert verdict.untrusted == ("city",)
+    counted = check(
+        "q", model=Dealt(drawn[0].text, [each.text for each in drawn]), schema=CITY, judge="exact"
+    )
+    assert 1 <= verdict.samples <= 3 < counted.samples
+
+
+def test_one_value_after_different_text_is_one_sequence() -> None:
+    """Two beginnings with the same year, of probability 0.6 each, are not two years with 1.2 in all."""
+    drawn = [two(f"City {k % 2}", 12, 0.5, 0.6) for k in range(4)]
+    verdict = check("q", model=Dealt(drawn[0], drawn), schema=CITY, judge="exact", rule=FixedSamples(4))
+    plainly = [Sample("12", math.log(0.6) - 1e-4, ("12",))] * 4
+    alone = check("q", model=Dealt(plainly[0], plainly), judge="exact", rule=FixedSamples(4))
+    year = verdict.fields[1]
+    assert alone.entropy.mean > 0.3
+    assert year.entropy.mean > 0.2, "0.4 of the probability is elsewhere"
+
+
+def test_token_entropies_outside_a_value_do_not_count_against_it() -> None:
+    def entropy(*entropies: float) -> float:
+        answer = two("Oslo", 12, 0.95, 0.9, entropies=(entropies[0], entropies[1]))
+        options: dict[str, Any] = {"schema": CITY, "judge": "exact", "budget": Budget(samples=0)}
+        return check("q", model=Dealt(answer, []), **options).fields[0].entropy.mean
+
+    assert entropy(2.0, 0.1) > entropy(0.2, 0.1) + 0.01, "those of its own tokens do"
+    assert entropy(0.2, 3.0) == entropy(0.2, 0.1)
 
 
 def test_a_token_that_spells_two_fields_is_not_taken_for_one_of_them() -> None:

@@ -14,6 +14,7 @@ from benchmarks.structured import (
     SCHEMA,
     PairedQuestions,
     PairResult,
+    check_followers,
     check_pairs,
     labelled_judge,
     main,
@@ -77,6 +78,19 @@ def test_on_recordings_fields_are_judged_as_plain_answers_at_the_samples_of_one_
     assert found["flagged wrong"][0] == found["flagged wrong"][1], "a wrong and unsteady one always is"
     assert found["same outcome"][0] >= 2 * PAIRS - 1, "only samples drawn for the other field can change it"
     assert found["samples"] < found["two plain checks"]
+
+
+@pytest.mark.parametrize("name", sorted(NAMES.values()))
+def test_with_log_probabilities_wrong_fields_are_named_at_half_a_sample_more_at_most(
+    shared_data: Path, name: str
+) -> None:
+    rows = list(read_recording(shared_data / "recordings" / f"{name}.jsonl.gz"))
+    pairs = list(pairs_of(rows, 2 * PAIRS))
+    found = summary(check_pairs(pairs, logprobs=True))
+    assert found["flagged wrong"][0] == found["flagged wrong"][1], "as many as plain checks flag"
+    assert found["samples"] <= found["one plain check"] + 0.5
+    named, flagged = check_followers([each for pair in pairs[:PAIRS] for each in pair])
+    assert named > 0.5 * flagged, "certain given a value that is made up is not certain"
 
 
 class PairEndpoint(ScriptedEndpoint):

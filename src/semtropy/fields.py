@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -9,10 +10,53 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from .nouns import Sample
 
-__all__ = ["UNPARSED_TEXT", "FieldReader", "FieldReading"]
+__all__ = ["UNPARSED_TEXT", "FieldReader", "FieldReading", "OwnValues"]
 
 UNPARSED_TEXT = "(unparsed)"
 """The text of every field of a sample that is not JSON."""
+
+
+INDEPENDENT = 0.5
+"""The probability, before any sample, that a value does not depend on uncertain text before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnValues:
+    """A field's values with the log-probability of the value's own tokens, given the text before them.
+
+    These are the probabilities of the values, as for a plain answer, if the text before is certain or does not matter.
+    Samples whose earlier fields differ from the answer's tell whether it matters.
+
+    answer     its text in the answer, None where the answer is still on its way
+    samples    its text in each sample
+    certain    whether the text before is nearly certain
+    agreeing   among samples with other earlier fields, those that have the answer's value
+    differing  and those that have another one
+    """
+
+    answer: Sample | None
+    samples: tuple[Sample, ...]
+    certain: bool
+    agreeing: int = 0
+    differing: int = 0
+
+    def independence(self, agreement: float) -> float:
+        """The probability that the text before does not matter, given the agreement if it does not.
+
+        If it does not, other beginnings have the answer's value as often as any sample, with probability `agreement`.
+        If it does, they have it with a probability of which nothing is known, uniform between 0 and 1. Before any such
+        sample either is as probable (`INDEPENDENT`).
+
+        >>> own = OwnValues(None, (), certain=False, agreeing=2)
+        >>> round(own.independence(1.0), 3), own.independence(0.0)
+        (0.75, 0.0)
+        """
+        if self.certain:
+            return 1.0
+        k, m = self.agreeing, self.differing
+        if_free = INDEPENDENT * agreement**k * (1 - agreement) ** m
+        if_bound = (1 - INDEPENDENT) / ((k + m + 1) * math.comb(k + m, k))
+        return if_free / (if_free + if_bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +71,7 @@ class FieldReading:
     label     its meaning in the answer, None where the answer is still on its way
     labels    its meaning in each sample; equal labels, equal meanings
     missing   why there is nothing to judge, None where there is
-    exact     whether the log-probabilities are those of the values themselves, as for a plain answer, not bounds
+    own       the same values with the log-probabilities of the own tokens of each, None where unknown
     """
 
     name: str
@@ -38,7 +82,7 @@ class FieldReading:
     label: Hashable | None
     labels: tuple[Hashable, ...]
     missing: str | None = None
-    exact: bool = False
+    own: OwnValues | None = None
 
 
 @runtime_checkable

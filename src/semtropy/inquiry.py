@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from .errors import ConvergenceError, ImpossibleLogprobs, InputError, ModelTimeout, NoAnswer
 from .fields import FieldReader
+from .labelled import LabelledDraws
+from .mixed_belief import mixed
 from .nouns import Belief, Evidence, JudgedAnswer, Partition, Sample
 from .pace import IN_PROCESS, Pace, samples_until_agreement
 from .refusals import missing_answer
@@ -22,7 +24,7 @@ from .stopping import FixedSamples, Reason, Spent
 from .terms import ANSWER_TEMPERATURE, Calibrated, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from .fields import FieldReading
     from .nouns import Floats, Token
@@ -206,7 +208,7 @@ class _Inquiry:
                 Evidence(seen, answer=JudgedAnswer(len(seen) - 1) if judged else None)
             )
         samples, labels = [*self.samples, *same[-1:] * more], [*self.labels, *[label] * more]
-        return self._observed(self.answer, samples, label, labels, bounds=False).belief
+        return self._observed(LabelledDraws(self.answer, samples, label, labels), bounds=False).belief
 
     def take(self, drawn: Drawn) -> Generator[Compare, Drawn | Floats | None, None]:
         """Add a round: the answer is placed before the samples, so that they are compared with it."""
@@ -255,9 +257,9 @@ class _Inquiry:
         )
         judged = None if self.answer_label is None else self.answer
         reader = self.grouping if isinstance(self.grouping, FieldReader) else None
-        bounds = reader is not None
         readings = () if reader is None else reader.fields(judged, self.samples)
-        step = self._observed(self.answer, self.samples, self.answer_label, self.labels, bounds=bounds)
+        draws = LabelledDraws(self.answer, self.samples, self.answer_label, self.labels)
+        step = self._observed(draws, bounds=reader is not None)
         fields = tuple(
             FieldStep(each.name, each.value, each.required, self._field(each)) for each in readings
         )
@@ -267,26 +269,16 @@ class _Inquiry:
         step = replace(step, fields=fields, missing=missing)
         return replace(step, reason=self._reason(step))
 
-    def _observed(
-        self,
-        answer: Sample,
-        samples: Sequence[Sample],
-        label: Hashable | None,
-        labels: Sequence[Hashable],
-        *,
-        bounds: bool,
-    ) -> Step:
-        """The belief about answers with these labels; with `bounds` their probabilities are bare lower bounds."""
-        partition = Partition.of(labels)
-        numbers = dict(zip(labels, partition.meanings, strict=True))
-        meaning = None if label is None else numbers.get(label, partition.size)
-        estimator = self.terms.estimator
-        judged = None if meaning is None or (bounds and not estimator.uses_answer) else answer
-        replacement = self.terms.replacement
-        evidence = Evidence.gather(samples, partition, judged, meaning, replacement=replacement)
-        evidence = evidence.as_bounds() if bounds else evidence
-        belief = self._believed(evidence)
-        return Step(self.question, answer, tuple(samples), partition, meaning, evidence, belief, self.spent)
+    def _observed(self, draws: LabelledDraws, *, bounds: bool) -> Step:
+        """The belief about these draws; with `bounds` their probabilities are bare lower bounds."""
+        evidence = self._evidence(draws, bounds=bounds)
+        belief, samples = self._believed(evidence), tuple(draws.samples)
+        partition, meaning = draws.partition, draws.meaning
+        return Step(self.question, draws.answer, samples, partition, meaning, evidence, belief, self.spent)
+
+    def _evidence(self, draws: LabelledDraws, *, bounds: bool) -> Evidence:
+        uses_answer = self.terms.estimator.uses_answer
+        return draws.evidence(bounds=bounds, uses_answer=uses_answer, replacement=self.terms.replacement)
 
     def _believed(self, evidence: Evidence) -> Belief:
         """The estimate, computed once for fields with the same evidence."""
@@ -314,13 +306,29 @@ class _Inquiry:
     def _field(self, reading: FieldReading) -> Step:
         """What is known of one field."""
         answer = PENDING if reading.answer is None else reading.answer
-        bounds = not reading.exact
-        step = self._observed(answer, reading.samples, reading.label, reading.labels, bounds=bounds)
+        step = self._field_step(answer, reading)
         # A field that was decided stays so while others go on, unless later samples decide otherwise.
         key = reading.name, answer.text
         reason = Reason.NO_ANSWER if reading.missing else self.terms.rule(step.belief, self.spent)
         reason = self.decided[key] = reason or self.decided.get(key)
         return replace(step, reason=reason, missing=reading.missing)
+
+    def _field_step(self, answer: Sample, reading: FieldReading) -> Step:
+        """The belief about a field, over both cases where the text before its value may matter to it or not."""
+        own, draws = reading.own, LabelledDraws(answer, reading.samples, reading.label, reading.labels)
+        if own is None or not self.terms.replacement:
+            return self._observed(draws, bounds=True)
+        judged = answer if own.answer is None else own.answer
+        free = self._observed(replace(draws, answer=judged, samples=own.samples), bounds=False)
+        if own.certain:  # what is shown stays a lower bound
+            shown = self._evidence(draws, bounds=True)
+            return replace(free, answer=answer, samples=reading.samples, evidence=shown)
+        bound = self._observed(draws, bounds=True)
+        if free.belief.mean >= bound.belief.mean:  # given less, the value varies at least as much
+            return replace(bound, belief=free.belief)
+        agreement = free.belief.agreement
+        weight = own.independence(0.0 if agreement is None else agreement.mean)
+        return replace(bound, belief=mixed(free.belief, bound.belief, weight))
 
     def _reason(self, step: Step) -> Reason | None:
         if step.missing is not None:

@@ -6,8 +6,8 @@ that their probabilities add up. The beginning needs no end token, which many en
 endpoint masks tokens that the schema forbids, the log-probabilities before the mask are lower still, so they bound as
 well.
 
-Where everything before the value is nearly certain (`CERTAIN`), as for the first field, the probability of the
-beginning is nearly that of the value's own tokens: the field is then as well known as a plain answer.
+The value's own tokens say more: their probability given what stands before them. Where that is nearly certain
+(`CERTAIN`), as for the first field, or does not matter to the value, the field is as well known as a plain answer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..evidence import MOST_EXCESS
 from ..nouns import Sample
 
 if TYPE_CHECKING:
@@ -24,7 +25,16 @@ if TYPE_CHECKING:
     from ..nouns import Token
     from .document import Node
 
-__all__ = ["answer_begins", "answer_with_bound", "begins", "certain_before", "sample_with_bound"]
+__all__ = [
+    "answer_begins",
+    "answer_with_bound",
+    "answer_with_own",
+    "begins",
+    "certain_before",
+    "pooled",
+    "sample_with_bound",
+    "sample_with_own",
+]
 
 CERTAIN = 0.9
 """The probability from which what stands before a value is taken for certain; bounds are too low by 10% at most."""
@@ -65,23 +75,86 @@ def answer_begins(answer: Sample) -> bool:
 
 
 def certain_before(sample: Sample, node: Node | None) -> bool:
-    """Whether everything before the value is nearly certain, and the tokens of the value spell nothing else.
-
-    They may begin before it and end after it, but with marks and blanks only.
-    """
-    pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
-    if pieces is None or node is None or sample.token_logprobs is None:
+    """Whether everything before the value is nearly certain."""
+    place = None if node is None else _value_tokens(sample, node)
+    if place is None or sample.token_logprobs is None:
         return False
-    start, before = -pieces[0], 0.0
-    for piece, logprob in zip(pieces[1:], sample.token_logprobs, strict=True):
+    return math.fsum(sample.token_logprobs[: place.start]) >= math.log(CERTAIN)
+
+
+def sample_with_own(sample: Sample, text: str, node: Node | None) -> Sample:
+    """The field's `text` with the log-probability of the value's own tokens, given everything before them.
+
+    What closes the value is part of it, as the end token is of a plain answer: the quote, or whatever follows a number.
+    """
+    place = None if node is None else _value_tokens(sample, node)
+    if place is None or sample.tokens is None or sample.token_logprobs is None:
+        return Sample(text, complete=sample.complete)
+    own = slice(place.start, place.stop)
+    entropies = sample.token_entropies
+    return Sample(
+        text,
+        min(0.0, math.fsum(sample.token_logprobs[own])),
+        sample.tokens[own],
+        complete=sample.complete,
+        token_entropies=entropies[own]
+        if entropies is not None and len(entropies) == len(sample.tokens)
+        else None,
+    )
+
+
+def answer_with_own(answer: Sample, text: str, node: Node | None) -> Sample:
+    """The same for the judged answer, where its token log-probabilities are those of the samples' temperature."""
+    known = answer if _sampling_tokens(answer) else replace(answer, token_logprobs=None)
+    made = sample_with_own(known, text, node)
+    return replace(made, logprob=None, sampling_logprob=made.logprob)
+
+
+def pooled(values: Sequence[Sample]) -> list[Sample] | None:
+    """Values with the same tokens get the mean of their probabilities; None where together they have more than 1.
+
+    Probabilities given different text before may differ. Values that are probable after one beginning and different
+    after another are not draws from one distribution: the field depends on what stands before it.
+
+    >>> [a, b] = pooled([Sample("x", -0.1, ("x",)), Sample("x", -0.3, ("x",))])
+    >>> round(a.logprob, 3), a.logprob == b.logprob, pooled([Sample(t, -0.1, (t,)) for t in "xy"])
+    (-0.195, True, None)
+    """
+    found: dict[object, list[float]] = {}
+    for value in values:
+        if value.logprob is not None:
+            found.setdefault(value.tokens, []).append(math.exp(value.logprob))
+    means = {tokens: math.fsum(own) / len(own) for tokens, own in found.items()}
+    if math.fsum(means.values()) > 1 + MOST_EXCESS:
+        return None
+    return [
+        each if each.logprob is None else replace(each, logprob=math.log(means[each.tokens]))
+        for each in values
+    ]
+
+
+def _value_tokens(sample: Sample, node: Node) -> range | None:
+    """The places of the tokens that spell a value and its end; None where they spell words of something else too."""
+    pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
+    if pieces is None:
+        return None
+    first, start = None, -pieces[0]
+    for place, piece in enumerate(pieces[1:]):
         end = start + len(piece)
-        if end > node.start and _has_words(sample.text[max(0, start) : node.start]):
-            return False
-        if end >= node.end:
-            return before >= math.log(CERTAIN) and not _has_words(sample.text[node.end : end])
-        before += logprob if end <= node.start else 0.0
+        if first is None and end > node.start:
+            first = place
+            if _has_words(sample.text[max(0, start) : node.start]):
+                return None
+        if end >= _closed_at(node):
+            words = _has_words(sample.text[node.end : end])
+            return None if words or first is None else range(first, place + 1)
         start = end
-    return False
+    return None
+
+
+def _closed_at(node: Node) -> int:
+    """Where the value is at its end: a number or a word only once another character follows, 12 may go on to be 123."""
+    return node.end + (0 if isinstance(node.value, str | dict | list) else 1)
 
 
 def _has_words(text: str) -> bool:
@@ -110,13 +183,10 @@ def _beginning(
     pieces = _spelled(text, tokens, logprobs)
     if pieces is None or tokens is None or logprobs is None:
         return None
-    # A number or a word is at its end only once another character follows: 12 may go on to be 123.
-    closed = isinstance(node.value, str | dict | list)
-    end = node.end + (0 if closed else 1)
     total = -pieces[0]
     for place, piece in enumerate(pieces[1:]):
         total += len(piece)
-        if total >= end:
+        if total >= _closed_at(node):
             return min(0.0, math.fsum(logprobs[: place + 1])), tuple(tokens[: place + 1])
     return None
 

@@ -7,8 +7,18 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..fields import UNPARSED_TEXT, FieldReading
-from .bounds import answer_begins, answer_with_bound, begins, certain_before, sample_with_bound
+from ..fields import UNPARSED_TEXT, FieldReading, OwnValues
+from ..samples import weighed_by_samples
+from .bounds import (
+    answer_begins,
+    answer_with_bound,
+    answer_with_own,
+    begins,
+    certain_before,
+    pooled,
+    sample_with_bound,
+    sample_with_own,
+)
 from .document import plain
 from .values import ABSENT, UNPARSED, as_text
 from .walk import Leaf
@@ -68,21 +78,49 @@ class SideBySide:
                 yield from self._items(path, leaf, mine)
                 continue
             reading = self._reading(path, path, leaf, leaf.node, mine, lambda label: label)
-            reading = replace(reading, exact=self._exact(path))
+            reading = replace(reading, own=self._own_values(path, reading))
             if leaf.required and leaf.node is None and self._own is not None:
                 reading = replace(reading, missing="the answer does not have it")
             yield reading
 
-    def _exact(self, path: str) -> bool:
-        """Whether the log-probabilities are those of the value itself: all of them are known, nothing before varies."""
+    def _own_values(self, path: str, reading: FieldReading) -> OwnValues | None:
+        """Each value with what its own tokens say; None where that is unknown, or contradicts itself."""
         if not self._beginnings:
-            return False
+            return None
         nodes = [None if each is None else each.node(path) for each in self._found]
-        if not all(certain_before(*pair) for pair in zip(self._samples, nodes, strict=True)):
-            return False
-        if self._answer is None or self._own is None or not answer_begins(self._answer):
-            return bool(self._samples)
-        return certain_before(self._answer, self._own.node(path))
+        held = list(zip(self._samples, reading.samples, nodes, strict=True))
+        values = [sample_with_own(sample, shown.text, node) for sample, shown, node in held]
+        certain = [certain_before(sample, node) for sample, _, node in held]
+        answer = None
+        if self._answer is not None and self._own is not None and reading.answer is not None:
+            mine = self._own.node(path)
+            answer = answer_with_own(self._answer, reading.answer.text, mine)
+            answer = weighed_by_samples(answer, values)
+            if answer_begins(self._answer):
+                certain = [certain_before(self._answer, mine)]
+            values.append(replace(answer, logprob=answer.sampling_logprob))
+        made = None if all(value.logprob is None for value in values) else pooled(values)
+        if made is None or (answer is None and not all(certain)):
+            return None
+        if answer is not None:
+            answer = replace(answer, sampling_logprob=made.pop().logprob)
+        agreeing, differing = self._elsewhere(path)
+        return OwnValues(answer, tuple(made), all(certain), agreeing, differing)
+
+    def _elsewhere(self, path: str) -> tuple[int, int]:
+        """How many samples with other earlier fields have the answer's value of this one, and how many another."""
+        mine = None if self._own is None else self._own.node(path)
+        if mine is None or self._own is None:
+            return 0, 0
+        leaves, labels = self._own.leaves.items(), self._own.labels
+        earlier = [p for p, leaf in leaves if leaf.node is not None and leaf.node.end <= mine.start]
+        others = [
+            each
+            for each in self._found
+            if each is not None and any(each.labels.get(p, ABSENT) != labels[p] for p in earlier)
+        ]
+        agreeing = sum(each.labels.get(path, ABSENT) == labels[path] for each in others)
+        return agreeing, len(others) - agreeing
 
     def _paths(self) -> dict[str, Leaf]:
         """The fields by path; the answer decides what is required, where there is one."""
