@@ -83,6 +83,10 @@ class MarginalLikelihood:
         """The same with some of the columns."""
         return replace(self, evidence=self.evidence[:, columns])
 
+    def possible(self) -> bool:
+        """Whether some column explains each row at all."""
+        return bool(self.evidence.any(axis=1).all())
+
     def step(self, weights: Floats) -> tuple[Floats, Floats]:
         """How many questions each column explains, and what a unit of weight costs there."""
         explained = weights * ((self.shares / (self.evidence @ weights)) @ self.evidence)
@@ -109,6 +113,10 @@ class ConditionalLikelihood:
     def only(self, columns: NDArray[np.bool_]) -> ConditionalLikelihood:
         """The same with some of the columns."""
         return replace(self, joint=self.joint[:, columns], answer=self.answer[:, columns])
+
+    def possible(self) -> bool:
+        """Whether some column explains each row at all."""
+        return bool(self.joint.any(axis=1).all() and self.answer.any(axis=1).all())
 
     def step(self, weights: Floats) -> tuple[Floats, Floats]:
         """How many questions each column explains, and what a unit of weight costs there.
@@ -144,6 +152,8 @@ def fit_weights(
         if finite.any() and not (fewer & finite).any():
             continue  # a question may have a known, finite number of meanings
         left = likelihood.only(fewer)
+        if not left.possible():
+            continue
         trial = _maximise(left, weights[fewer[columns]], ROUNDS_AFTER_DROP)
         value = left.log_likelihood(trial[0])
         if value >= best - allowed:

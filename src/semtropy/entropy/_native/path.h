@@ -11,9 +11,11 @@
 #define NARROW 1.0       /* paths shorter than this angle take out e^(-s y): see `gather` */
 #define FIRST_PATH 20
 #define FIRST_STEP 0.18
-#define QUICK_FROM 1e-7 /* tolerances from here on begin with fewer nodes */
-#define QUICK_PATH 14
-#define QUICK_STEP 0.4
+#define QUICK_FROM 1e-7 /* tolerances from here on begin with fewer inner nodes */
+#define QUICK_STEP 0.25
+#define COARSE_FROM 1e-6 /* and from here on with fewer still, and a shorter path */
+#define COARSE_PATH 14
+#define COARSE_STEP 0.4
 #define MOST_PATH 10240
 #define LEAST_STEP 0.006
 #define PATH_POWER 1.6
@@ -316,9 +318,8 @@ static plan first_plan(const problem *pr, double tolerance) {
     if (pl.sigma * pr->room < LEAST_RADIUS) pl.sigma = LEAST_RADIUS / pr->room;
     pl.reach = least > 12 ? sqrt(2 * DECAY / least) : PI;
     if (pl.reach > PI) pl.reach = PI;
-    int quick = tolerance >= QUICK_FROM;
-    pl.step = quick ? QUICK_STEP : FIRST_STEP;
-    pl.n = quick ? QUICK_PATH : FIRST_PATH;
+    pl.step = tolerance >= COARSE_FROM ? COARSE_STEP : tolerance >= QUICK_FROM ? QUICK_STEP : FIRST_STEP;
+    pl.n = tolerance >= COARSE_FROM ? COARSE_PATH : FIRST_PATH;
     reference(pr, &pl);
     return pl;
 }
