@@ -646,6 +646,39 @@ def test_two_calls_of_one_tool_are_told_apart() -> None:
     assert {found["weather.city"].value, found["weather#2.city"].value} == {"Oslo", "Bergen"}
 
 
+def parallel(*cities: str) -> str:
+    return json.dumps({"tool_calls": [{"name": "weather", "arguments": {"city": c}} for c in cities]})
+
+
+def test_calls_of_one_tool_may_come_in_any_order() -> None:
+    orders = [parallel("Oslo", "Bergen"), parallel("Bergen", "Oslo")]
+    found = called(orders[0], orders * 3)
+    assert [field.value for field in found.values()] == ["weather, weather", "Oslo", "Bergen"]
+    assert all(agreeing(field) == 6 for field in found.values())
+    found = called(orders[0], [parallel("Rome", "Oslo")] * 6)
+    assert agreeing(found["weather.city"]) == 6, "one call is the same, wherever it stands"
+    assert agreeing(found["weather#2.city"]) == 0
+
+
+def test_arguments_of_tools_that_the_answer_does_not_call_are_no_fields() -> None:
+    """The name says that samples call another tool; what they call it with is nothing to trust or not."""
+    others = [call("search", query="Oslo"), "I would look it up.", parallel("Oslo", "Bergen")]
+    assert list(called(call("weather", city="Oslo"), others * 3)) == ["tool", "weather.city"]
+    optional = called(call("weather", city="Oslo"), [call("weather", city="Oslo", days=3)] * 6)
+    assert optional["weather.days"].flagged, "an argument that the answer leaves out is"
+    assert list(called("No.", others * 3)) == ["tool", "content"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_name_of_a_tool_is_judged_by_its_own_tokens(count: int) -> None:
+    """Arguments that vary say nothing against it, with log-probabilities too."""
+    spread = {parallel(*[f"City {k}"] * count): 0.1 for k in range(10)}
+    model = ScriptedModel(default=spread)
+    verdict = check("q", model=model, tools=[WEATHER], judge="exact", rng=1)
+    assert verdict.fields[0].outcome is Outcome.STEADY
+    assert all(field.flagged for field in verdict.fields[1:])
+
+
 # Schemas from types
 
 

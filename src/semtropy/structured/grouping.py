@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..errors import InputError
 from ..meaning.partition import Grouper
 from ..refusals import missing_answer
 from .schema import resolve
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .document import Node
     from .schema import Schema
 
-__all__ = ["Reading", "StructuredGrouping"]
+__all__ = ["Reading", "StructuredGrouping", "field_names"]
 
 Triple = tuple[str, str, str]
 Labelling = Generator[Sequence[Triple], "Floats", Hashable]
@@ -40,6 +41,7 @@ class StructuredGrouping:
     read      parses an answer; None for one that is not JSON
     unparsed  why such an answer cannot be judged
     required  names of the fields that the verdict waits for; None for those that the schema requires
+    answered_only  leaves out what samples have under a key that the answer does not have, such as another tool
     """
 
     def __init__(
@@ -49,8 +51,10 @@ class StructuredGrouping:
         *,
         unparsed: str,
         required: Sequence[str] | None = None,
+        answered_only: bool = False,
     ) -> None:
         self._question, self._read, self._unparsed, self._required = question, read, unparsed, required
+        self._answered_only = answered_only
         self._groupers: dict[str, Grouper] = {}
         self._known: dict[str, LabelledAnswer | None] = {}
         self._wholes: dict[Hashable, int] = {}
@@ -78,9 +82,13 @@ class StructuredGrouping:
         if answer is not None and own is None:
             return ()
         view = SideBySide(answer, own, tuple(samples), [self._known[sample.text] for sample in samples])
+        readings = list(view.readings())
+        if self._answered_only and own is not None:
+            keys = tuple({path.split(".")[0] for path in own.leaves})
+            readings = [each for each in readings if _is_named(each.name, keys)]
         if self._required is None:
-            return list(view.readings())
-        return [replace(each, required=_is_named(each.name, self._required)) for each in view.readings()]
+            return readings
+        return [replace(each, required=_is_named(each.name, self._required)) for each in readings]
 
     def _labelled(self, reading: Reading) -> Generator[Sequence[Triple], Floats, LabelledAnswer]:
         found = LabelledAnswer()
@@ -125,3 +133,12 @@ class StructuredGrouping:
 def _is_named(name: str, chosen: Sequence[str]) -> bool:
     """Whether a field is one of those chosen, or part of one: "authors" has "authors[0].name"."""
     return any(name == each or name.startswith((f"{each}.", f"{each}[")) for each in chosen)
+
+
+def field_names(required: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names of fields that a caller gave, refused where they are no list of texts."""
+    if required is None:
+        return None
+    if isinstance(required, str) or not all(isinstance(name, str) for name in required):
+        raise InputError("required must be a list of field names")
+    return tuple(required)

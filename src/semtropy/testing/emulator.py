@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ..errors import InputError
+from .calls import with_calls
 from .providers import BY_NAME, Provider, Refusal
 from .trie import END, TokenModel, tokens_of
 
@@ -127,7 +128,8 @@ class _Answered:
         if self.chat:
             said = {"message": {"role": "assistant", "content": text}}
         finish = "stop" if ended else "length"
-        return {"index": index, **said, "finish_reason": finish, "logprobs": self._logprobs(drawn)}
+        made = {"index": index, **said, "finish_reason": finish, "logprobs": self._logprobs(drawn)}
+        return with_calls(made, body, provider) if self.chat else made
 
     def _logprobs(self, drawn: list[tuple[str, float]]) -> dict[str, Any] | None:
         kind = self.provider.logprobs
@@ -223,7 +225,8 @@ def emulate(provider: str, answers: Answers, *, delay: float = 0.0) -> Iterator[
     """Serve an emulated endpoint on loopback while the context lasts.
 
     provider  one of `PROVIDERS`
-    answers   texts with their probabilities, or a function from the last message to such a distribution
+    answers   texts with their probabilities, or a function from the last message to such a distribution; the text
+              `{"tool_calls": [{"name": ..., "arguments": {...}}]}` is sent as tool calls if the request has tools
     delay     seconds that a request takes unless it is refused
 
     >>> with emulate("openai", {"Paris": 0.9, "Lyon": 0.1}) as endpoint:

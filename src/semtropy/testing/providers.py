@@ -47,6 +47,8 @@ class Provider:
     weighs_prompts   whether it returns log-probabilities of a prompt: `prompt_logprobs` in chat, `echo` in completions
     errors           the form of its error bodies
     fingerprint      the `system_fingerprint` of its replies, None for none
+    beside_calls     the content of a message that calls tools
+    calls_finish     the finish reason of such a message
     """
 
     name: str
@@ -66,6 +68,8 @@ class Provider:
     weighs_prompts: bool = False
     errors: Literal["openai", "google"] = "openai"
     fingerprint: str | None = None
+    beside_calls: str | None = None
+    calls_finish: str = "tool_calls"
     words: Mapping[str, str] = field(default_factory=dict)
 
     def refusal(self, body: Mapping[str, Any]) -> Refusal | None:
@@ -157,6 +161,7 @@ BY_NAME: Mapping[str, Provider] = {
             logprobs="ignored",
             both=False,
             seeds=False,
+            beside_calls="I'll look that up for you.",
             words={"n": "n: must be exactly 1"},
         ),
         Provider(
@@ -178,6 +183,7 @@ BY_NAME: Mapping[str, Provider] = {
             logprobs="refused",
             thinking=80,
             errors="google",
+            calls_finish="stop",
             words={"n": "Multiple candidates is not enabled for this model"},
         ),
         Provider(
