@@ -669,6 +669,22 @@ def test_arguments_of_tools_that_the_answer_does_not_call_are_no_fields() -> Non
     assert list(called("No.", others * 3)) == ["tool", "content"]
 
 
+@pytest.mark.parametrize("arguments", ['{"city": "Os', "Oslo", None, [1]])
+def test_a_call_whose_arguments_are_not_an_object_lacks_those_that_are_required(arguments: Any) -> None:
+    """However often it is repeated: nothing can be called with it."""
+    broken = calls_to_text([{"function": {"name": "weather", "arguments": arguments}}])
+    found = called(broken, [broken] * 6)
+    assert found["tool"].outcome is Outcome.STEADY
+    assert found["weather.city"].sentence() == "weather.city: required, but not in the answer"
+    assert not agreeing(called(call("weather", city="Oslo"), [broken] * 6)["weather.city"])
+
+
+def test_a_tool_without_required_arguments_is_called_without_any() -> None:
+    bare = [calls_to_text([{"function": {"name": "now", "arguments": each}}]) for each in ("", "{}", {})]
+    options: dict[str, Any] = {"tools": [{"name": "now"}], "judge": "exact", "rule": FixedSamples(6)}
+    assert check("q", model=Dealt(bare[0], bare * 2), **options).outcome is Outcome.STEADY
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_name_of_a_tool_is_judged_by_its_own_tokens(count: int) -> None:
     """Arguments that vary say nothing against it, with log-probabilities too."""

@@ -69,10 +69,12 @@ class ToolCalls:
         properties: dict[str, Any] = {"tool": {"type": "string", "pattern": "^"}}  # a name: no judge
         for call in calls:
             name, arguments = call.name.value, call.arguments
-            same = sum(key == name or key.startswith(f"{name}#") for key in nodes)
+            same = sum(key == name or key.startswith(f"{name}#") for key in properties)
             key = name if not same else f"{name}#{same + 1}"
-            nodes[key] = arguments
             properties[key] = self.parameters.get(name, {})
+            # Arguments that are cut off or not JSON are none: those that the tool requires are then not there.
+            if isinstance(arguments.value, dict) or not properties[key].get("required"):
+                nodes[key] = arguments
         schema = {"type": "object", "properties": properties, "required": list(properties)}
         for shared in ("$defs", "definitions"):  # what references inside the parameters refer to
             schema[shared] = {
