@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from semtropy import Verdict, check
+from semtropy import FixedSamples, Verdict, check
 from semtropy.cli import main
 from semtropy.testing import PROVIDERS, emulate
+from semtropy.verdict import Outcome
 
 PROPERTIES = {"city": {"type": "string"}, "days": {"type": "integer"}}
 SCHEMA = {"type": "object", "properties": PROPERTIES, "required": ["city", "days"]}
@@ -45,6 +46,17 @@ def test_the_argument_that_varies_is_named(provider: str) -> None:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_calls_in_any_order_are_the_same(provider: str) -> None:
     assert checked(provider, ORDERS, tools=[TOOL]).untrusted == ()
+
+
+@pytest.mark.parametrize("provider", ["openai", "ollama", "vllm", "llama.cpp"])
+def test_a_text_instead_of_a_call_is_judged_like_a_plain_answer(provider: str) -> None:
+    """Its end counts too: "Oslo" is not as probable as all that begins so. Without it, the end is estimated."""
+    texts = {"Oslo": 0.3, "Oslo is wet": 0.35, "Oslo is wet and cold": 0.35}
+    alone = checked(provider, texts, rule=FixedSamples(6))
+    tool, content = checked(provider, texts, rule=FixedSamples(6), tools=[TOOL]).fields
+    assert (tool.value, tool.outcome) == (None, Outcome.STEADY)
+    assert content.value == alone.answer
+    assert content.entropy.mean == pytest.approx(alone.entropy.mean, abs=1e-4)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

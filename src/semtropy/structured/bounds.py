@@ -86,17 +86,22 @@ def sample_with_own(sample: Sample, text: str, node: Node | None) -> Sample:
     """The field's `text` with the log-probability of the value's own tokens, given everything before them.
 
     What closes the value is part of it, as the end token is of a plain answer: the quote, or whatever follows a number.
+    A text without quotes is closed by the end token; where the endpoint leaves that out, so does the log-probability.
     """
     place = None if node is None else _value_tokens(sample, node)
-    if place is None or sample.tokens is None or sample.token_logprobs is None:
+    if node is None or place is None or sample.tokens is None or sample.token_logprobs is None:
         return Sample(text, complete=sample.complete)
     own = slice(place.start, place.stop)
     entropies = sample.token_entropies
+    logprob = min(0.0, math.fsum(sample.token_logprobs[own]))
+    spelled = "".join(map(str, sample.tokens[: own.stop])).lstrip()
+    closed = len(spelled) >= _closed_at(node, sample.text)
     return Sample(
         text,
-        min(0.0, math.fsum(sample.token_logprobs[own])),
+        logprob if closed else None,
         sample.tokens[own],
         complete=sample.complete,
+        prefix_logprob=None if closed else logprob,
         token_entropies=entropies[own]
         if entropies is not None and len(entropies) == len(sample.tokens)
         else None,
@@ -145,16 +150,18 @@ def _value_tokens(sample: Sample, node: Node) -> range | None:
             first = place
             if _has_words(sample.text[max(0, start) : node.start]):
                 return None
-        if end >= _closed_at(node):
+        if end >= _closed_at(node, sample.text):
             words = _has_words(sample.text[node.end : end])
             return None if words or first is None else range(first, place + 1)
         start = end
-    return None
+    # The value is the last thing said, and the end token is left out.
+    return None if first is None or start < node.end else range(first, len(pieces) - 1)
 
 
-def _closed_at(node: Node) -> int:
-    """Where the value is at its end: a number or a word only once another character follows, 12 may go on to be 123."""
-    return node.end + (0 if isinstance(node.value, str | dict | list) else 1)
+def _closed_at(node: Node, text: str) -> int:
+    """Where the value is at its end: without a closing mark only once something follows, 12 may go on to be 123."""
+    quoted = isinstance(node.value, str) and node.value != text[node.start : node.end]
+    return node.end + (0 if quoted or isinstance(node.value, dict | list) else 1)
 
 
 def _has_words(text: str) -> bool:
@@ -186,7 +193,7 @@ def _beginning(
     total = -pieces[0]
     for place, piece in enumerate(pieces[1:]):
         total += len(piece)
-        if total >= _closed_at(node):
+        if total >= _closed_at(node, text):
             return min(0.0, math.fsum(logprobs[: place + 1])), tuple(tokens[: place + 1])
     return None
 

@@ -99,7 +99,8 @@ class SideBySide:
             if answer_begins(self._answer):
                 certain = [certain_before(self._answer, mine)]
             values.append(replace(answer, logprob=answer.sampling_logprob))
-        made = None if all(value.logprob is None for value in values) else pooled(values)
+        known = any(value.logprob is not None or value.prefix_logprob is not None for value in values)
+        made = pooled(values) if known else None
         if made is None or (answer is None and not all(certain)):
             return None
         if answer is not None:
