@@ -492,6 +492,18 @@ def test_one_value_after_different_text_is_one_sequence() -> None:
     assert year.entropy.mean > 0.2, "0.4 of the probability is elsewhere"
 
 
+@pytest.mark.parametrize("prose", ["", "Norway, I think: "])
+def test_marks_and_keys_before_a_value_do_not_make_it_uncertain_and_prose_does(prose: str) -> None:
+    """An endpoint that is restricted to a schema reports what the model would have written instead of a brace."""
+    pieces = [*([prose] if prose else []), '{"city":', ' "Oslo"', ', "year":', " 12", "}"]
+    unsure = math.log(0.05)
+    logprobs = [*([unsure] if prose else []), unsure, -0.01, unsure, -0.01, -1e-4]
+    answer = spelled("".join(pieces), pieces, logprobs)
+    verdict = check("q", model=Dealt(answer, []), schema=CITY, judge="exact", budget=Budget(samples=0))
+    expected = Outcome.UNDECIDED if prose else Outcome.STEADY
+    assert [field.outcome for field in verdict.fields] == [expected] * 2
+
+
 def test_token_entropies_outside_a_value_do_not_count_against_it() -> None:
     def entropy(*entropies: float) -> float:
         answer = two("Oslo", 12, 0.95, 0.9, entropies=(entropies[0], entropies[1]))

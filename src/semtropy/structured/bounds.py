@@ -74,12 +74,21 @@ def answer_begins(answer: Sample) -> bool:
     )
 
 
-def certain_before(sample: Sample, node: Node | None) -> bool:
-    """Whether everything before the value is nearly certain."""
+def certain_before(sample: Sample, node: Node | None, earlier: Sequence[tuple[int, int]]) -> bool:
+    """Whether what stands before the value and may matter to it, the places `earlier` in the text, is nearly certain.
+
+    Keys and marks are left out: where an endpoint is restricted to a schema, it writes them whatever it would say.
+    """
     place = None if node is None else _value_tokens(sample, node)
-    if place is None or sample.token_logprobs is None:
+    pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
+    if place is None or pieces is None or sample.token_logprobs is None:
         return False
-    return math.fsum(sample.token_logprobs[: place.start]) >= math.log(CERTAIN)
+    blanks, *spelled = pieces
+    total, end = 0.0, -blanks
+    for piece, logprob in zip(spelled[: place.start], sample.token_logprobs, strict=False):
+        start, end = end, end + len(piece)
+        total += logprob if any(start < last and end > first for first, last in earlier) else 0.0
+    return total >= math.log(CERTAIN)
 
 
 def sample_with_own(sample: Sample, text: str, node: Node | None) -> Sample:

@@ -91,7 +91,7 @@ class StructuredGrouping:
         return [replace(each, required=_is_named(each.name, self._required)) for each in readings]
 
     def _labelled(self, reading: Reading) -> Generator[Sequence[Triple], Floats, LabelledAnswer]:
-        found = LabelledAnswer()
+        found = LabelledAnswer(start=reading.node.start)
         for leaf in leaves(reading.node, reading.schema, reading.schema):
             if leaf.node is not None:
                 found.labels[leaf.path] = yield from self._label(

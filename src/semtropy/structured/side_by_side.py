@@ -32,10 +32,28 @@ __all__ = ["ItemLabels", "LabelledAnswer", "SideBySide"]
 
 @dataclass(slots=True)
 class LabelledAnswer:
-    """The fields of one answer by path, and the meaning of each; a list has the meanings of its items."""
+    """The fields of one answer by path, and the meaning of each; a list has the meanings of its items.
+
+    start  where the JSON begins; models may write prose before it
+    """
 
     leaves: dict[str, Leaf] = field(default_factory=dict)
     labels: dict[str, Hashable] = field(default_factory=dict)
+    start: int = 0
+
+    def earlier(self, path: str) -> list[str]:
+        """The fields whose values stand before that of this one."""
+        mine = self.node(path)
+        if mine is None:
+            return []
+        leaves = self.leaves.items()
+        return [p for p, leaf in leaves if leaf.node is not None and leaf.node.end <= mine.start]
+
+    def certain_before(self, sample: Sample, path: str) -> bool:
+        """Whether the prose and the values before that of this field are nearly certain in `sample`, its text."""
+        nodes = [self.node(each) for each in self.earlier(path)]
+        places = [(node.start, node.end) for node in nodes if node is not None]
+        return certain_before(sample, self.node(path), [(0, self.start), *places])
 
     def node(self, path: str) -> Node | None:
         """The value of the field, None where there is none."""
@@ -90,14 +108,15 @@ class SideBySide:
         nodes = [None if each is None else each.node(path) for each in self._found]
         held = list(zip(self._samples, reading.samples, nodes, strict=True))
         values = [sample_with_own(sample, shown.text, node) for sample, shown, node in held]
-        certain = [certain_before(sample, node) for sample, _, node in held]
+        pairs = zip(self._samples, self._found, strict=True)
+        certain = [each is not None and each.certain_before(sample, path) for sample, each in pairs]
         answer = None
         if self._answer is not None and self._own is not None and reading.answer is not None:
             mine = self._own.node(path)
             answer = answer_with_own(self._answer, reading.answer.text, mine)
             answer = weighed_by_samples(answer, values)
             if answer_begins(self._answer):
-                certain = [certain_before(self._answer, mine)]
+                certain = [self._own.certain_before(self._answer, path)]
             values.append(replace(answer, logprob=answer.sampling_logprob))
         known = any(value.logprob is not None or value.prefix_logprob is not None for value in values)
         made = pooled(values) if known else None
@@ -110,11 +129,9 @@ class SideBySide:
 
     def _elsewhere(self, path: str) -> tuple[int, int]:
         """How many samples with other earlier fields have the answer's value of this one, and how many another."""
-        mine = None if self._own is None else self._own.node(path)
-        if mine is None or self._own is None:
+        if self._own is None or self._own.node(path) is None:
             return 0, 0
-        leaves, labels = self._own.leaves.items(), self._own.labels
-        earlier = [p for p, leaf in leaves if leaf.node is not None and leaf.node.end <= mine.start]
+        labels, earlier = self._own.labels, self._own.earlier(path)
         others = [
             each
             for each in self._found
