@@ -11,6 +11,7 @@ import os
 import pickle
 import re
 import socket
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -154,7 +155,14 @@ def _connect(ray: Any, address: str | None) -> None:
 
 
 def _quieten() -> None:
-    """Keep Ray Data's messages off the terminal; they stay in its log files."""
+    """Keep the messages of Ray and Ray Data off the terminal; they stay in their log files.
+
+    Ray prints what happens to its nodes, a lost one for instance, to standard output, which belongs to the results of
+    the command. It has no public switch for that.
+    """
+    worker: Any = sys.modules.get("ray._private.worker")
+    if hasattr(worker, "_worker_logs_enabled"):
+        worker._worker_logs_enabled = False
     for handler in logging.getLogger("ray.data").handlers:
         if isinstance(handler, logging.StreamHandler):
             handler.setLevel(logging.CRITICAL)
