@@ -92,6 +92,8 @@ def test_the_keys_are_those_of_the_contract():
 
 def test_headlines():
     assert one().headline() == 'Likely made up: "Ann".'
+    assert one(agreement=VerdictAgreement(0.3)).headline() == 'Likely made up: "Ann".'
+    assert one(agreement=VerdictAgreement(0.77)).headline() == 'Possibly made up: "Ann".'
     assert one(probability=0.8).headline() == 'Probably made up (80%): "Ann".'
     assert one(outcome=Outcome.STEADY).headline() == 'Looks steady: "Ann".'
     assert one(outcome=Outcome.UNDECIDED).headline() == 'Undecided: "Ann".'

@@ -180,7 +180,11 @@ class Checker:
         if given is not None and given.sampling_logprob is None and given.logprob is not None:
             given = replace(given, sampling_logprob=given.logprob)
         question, about = last_question(prompt), judge_question(prompt)
-        grouping = Grouper(about) if self.structure is None else self.structure.grouping(about)
+        grouping = (
+            Grouper(about, unlike=getattr(self.judge, "unlike", None))
+            if self.structure is None
+            else self.structure.grouping(about)
+        )
         return Exchange(
             inquire(
                 question,

@@ -50,7 +50,7 @@ def score_reason(verdict: Verdict) -> str:
     """
     said = {
         Outcome.STEADY: "Looks steady.",
-        Outcome.FLAGGED: "Likely made up.",
+        Outcome.FLAGGED: f"{verdict.suspected()}.",
         Outcome.UNDECIDED: "Undecided.",
         Outcome.NO_ANSWER: "No answer.",
     }

@@ -143,7 +143,12 @@ class Verdict:
         if self.probability is not None:
             likely = "Probably" if self.probability > 0.5 else "Possibly"
             return f"{likely} made up ({self.probability:.0%}): {quoted}."
-        return f"Likely made up: {quoted}."
+        return f"{self.suspected()}: {quoted}."
+
+    def suspected(self) -> str:
+        """What a flag says: "Possibly" where the model would mostly repeat the answer and otherwise say many things."""
+        repeated = self.agreement is not None and self.agreement.mean > 0.5
+        return "Possibly made up" if repeated else "Likely made up"
 
     def _fields_headline(self) -> str:
         waited = [field for field in self.fields if field.required] or self.fields

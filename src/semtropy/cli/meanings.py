@@ -186,10 +186,12 @@ def _shown(text: str) -> str:
 
 def _decided(judge: Judge, comparison: PairComparison, question: str) -> str:
     """What decided a comparison; "judge" for judges that do not say."""
+    triple = (question, comparison.first, comparison.second)
     if comparison.probability is None:
-        return "arithmetic"
+        unlike = getattr(judge, "unlike", None)
+        return "spelling" if unlike and unlike(triple) else "arithmetic"
     explain = getattr(judge, "explain", None)
-    return explain((question, comparison.first, comparison.second)) if explain else "judge"
+    return explain(triple) if explain else "judge"
 
 
 def _fit(line: str, width: int) -> str:

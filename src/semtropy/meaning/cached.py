@@ -52,7 +52,7 @@ class Cached:
         self._lock = threading.RLock()
         if hasattr(judge, "relations"):
             self.relations = self._relations
-        for name in ("explain", "warnings"):  # a judge may have these too; see `judge_warnings`
+        for name in ("explain", "unlike", "warnings"):  # a judge may have these too; see `judge_warnings`
             if hasattr(judge, name):
                 setattr(self, name, getattr(judge, name))
 

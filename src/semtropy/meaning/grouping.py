@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .partition import PRIOR, Grouper, PairComparison, Tally, Triple
+from .partition import PRIOR, Grouper, PairComparison, Tally, Triple, Unlike
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -122,7 +122,7 @@ def cluster_many(
     active: deque[_PendingGrouping] = deque()
     while True:
         while len(active) < window and (task := next(waiting, None)) is not None:
-            active.append(_PendingGrouping(task, mode, prior))
+            active.append(_PendingGrouping(task, mode, prior, getattr(judge, "unlike", None)))
         if not active:
             return
         asking = [run for run in active if run.wanted]
@@ -162,12 +162,13 @@ class _PendingGrouping:
     task: GroupingTask
     mode: str
     prior: float
+    unlike: Unlike | None
     wanted: list[Triple] = field(default_factory=list)
     result: Grouped | None = None
     _steps: Generator[list[Triple], Floats, Grouped] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._steps = _group(self.task, self.mode, self.prior)
+        self._steps = _group(self.task, self.mode, self.prior, self.unlike)
         self.resume(None)
 
     def resume(self, answers: Floats | None) -> None:
@@ -177,8 +178,10 @@ class _PendingGrouping:
             self.wanted, self.result = [], stop.value
 
 
-def _group(task: GroupingTask, mode: str, prior: float) -> Generator[list[Triple], Floats, Grouped]:
-    grouper = Grouper(task.question, mode=mode, prior=prior)
+def _group(
+    task: GroupingTask, mode: str, prior: float, unlike: Unlike | None
+) -> Generator[list[Triple], Floats, Grouped]:
+    grouper = Grouper(task.question, mode=mode, prior=prior, unlike=unlike)
     tokens = task.tokens or [None] * len(task.texts)
     meanings = []
     for text, sequence in zip(task.texts, tokens, strict=True):

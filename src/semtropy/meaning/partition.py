@@ -3,13 +3,14 @@
 A new answer passes a cascade and stops at the first step that knows it: the same tokens or string, the same
 normalised string, the same number or date, and only then the judge, against the first answer of each meaning, the
 most frequent meaning first. The judge is not asked about a meaning that has an answer whose numbers conflict with the
-new one. An answer equivalent to two meanings joins one of them; no answer is ever moved.
+new one, nor where it has said that it need not be (`unlike`). An answer equivalent to two meanings joins one of them;
+no answer is ever moved.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,11 @@ from .quantity import Quantity, quantity
 if TYPE_CHECKING:
     from ..nouns import Floats, Token
 
-__all__ = ["MODES", "PRIOR", "Grouper", "PairComparison", "Placing", "Tally", "Triple"]
+__all__ = ["MODES", "PRIOR", "Grouper", "PairComparison", "Placing", "Tally", "Triple", "Unlike"]
 
 Triple = tuple[str, str, str]
 Placing = Generator[list[Triple], "Floats", int]
+Unlike = Callable[[Triple], bool]
 MODES = {
     "strict": "each entails the other (the paper's, and the default)",
     "relaxed": "one entails the other and neither contradicts the other (the Nature paper's looser variant)",
@@ -45,8 +47,8 @@ class PairComparison:
     """One pair of answers that was compared, and what came of it.
 
     `there` is the probability that `first` entails `second`, `back` the other direction; None where it was not asked
-    for. `needed` is the probability that both had to reach. All are None where the numbers of the two conflict, so that
-    no judge was asked.
+    for. `needed` is the probability that both had to reach. All are None where no judge was asked, because the numbers
+    of the two conflict or they have nothing in common.
     """
 
     first: str
@@ -111,6 +113,7 @@ class Grouper:
     mode       when two answers are one meaning: strict, relaxed or either (`MODES`)
     threshold  the probability of entailment from which a direction counts where the prior is even
     prior      how much the prior odds of joining a meaning count; 0 for the same threshold throughout
+    unlike     says of (question, a, b) that the judge need not be asked: it would keep a and b apart (mode strict only)
 
     `place` is a generator: it yields lists of (question, a, b) to be judged, takes the judge's array for each
     list by `send`, and returns the meaning's number. Drivers differ only in who asks the judge and how.
@@ -126,13 +129,20 @@ class Grouper:
     """
 
     def __init__(
-        self, question: str, *, mode: str = "strict", threshold: float = 0.5, prior: float = PRIOR
+        self,
+        question: str,
+        *,
+        mode: str = "strict",
+        threshold: float = 0.5,
+        prior: float = PRIOR,
+        unlike: Unlike | None = None,
     ) -> None:
         if mode not in MODES:
             raise InputError(f"no mode is called {mode!r}: choose one of {', '.join(MODES)}")
         if not 0 < threshold < 1:
             raise InputError(f"threshold is {threshold}: a probability between 0 and 1")
         self.question, self.mode, self.threshold, self.prior = question, mode, threshold, prior
+        self._unlike = unlike if mode == "strict" else None
         self.tally = Tally()
         self._meanings: list[int] = []
         self._counts: list[int] = []
@@ -201,6 +211,9 @@ class Grouper:
             if meaning == self._silence:
                 continue
             rival = self._conflicting(meaning, text)
+            if rival is None and self._unlike is not None:
+                first = self._representatives[meaning]
+                rival = first if self._unlike((self.question, first, text)) else None
             if rival is not None:
                 self._comparisons.append(PairComparison(rival, text, None, None, None, joined=False))
             elif (yield from self._same(meaning, text)):

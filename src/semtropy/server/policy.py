@@ -135,8 +135,9 @@ class BoundedJudge:
 
     def __init__(self, judge: Judge, limit: int = JUDGED_CHARACTERS) -> None:
         self._judge, self._limit = judge, limit
-        if hasattr(judge, "warnings"):
-            self.warnings = judge.warnings
+        for name in ("unlike", "warnings"):
+            if hasattr(judge, name):
+                setattr(self, name, getattr(judge, name))
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         return self._judge.entails([(self._cut(q), self._cut(a), self._cut(b)) for q, a, b in batch])

@@ -230,8 +230,9 @@ class _TimedAsyncModel(_TimedModel):
 class _TimedJudge:
     def __init__(self, judge: Judge, metrics: Metrics) -> None:
         self._judge, self._metrics = judge, metrics
-        if hasattr(judge, "warnings"):
-            self.warnings = judge.warnings
+        for name in ("unlike", "warnings"):
+            if hasattr(judge, name):
+                setattr(self, name, getattr(judge, name))
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         with self._metrics.timed("judging"):

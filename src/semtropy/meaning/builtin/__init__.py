@@ -19,6 +19,7 @@ from ..normal import normalise
 from ..onnx import OnnxEncoder
 from ..scripts import readable, warn_unreadable, without_gloss
 from ..shorten import pieces, shorten
+from ..unlike import unlike
 from ..wording import same_wording, wording_hint
 
 if TYPE_CHECKING:
@@ -93,6 +94,13 @@ class Builtin:
         """What decides a triple: "spelling", "arithmetic", "script", "length" or "network"."""
         known = self._known(*triple)
         return "network" if known is None else known[1]
+
+    def unlike(self, triple: Triple) -> bool:
+        """Whether two answers have so little in common that neither direction need be judged to keep them apart.
+
+        That is no judgement of entailment: "Toni Morrison" and "a writer" are unlike, and the first entails the second.
+        """
+        return unlike(*triple[1:]) and self._known(*triple) is None
 
     def warnings(self, texts: Iterable[str]) -> tuple[str, ...]:
         """What a reader of a verdict on these answers should know of the grouping."""
