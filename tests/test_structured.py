@@ -142,6 +142,18 @@ def test_the_steps_of_a_stream_have_the_fields() -> None:
     assert steps[-1].fields[0].step.samples[0].text == "Oslo"
 
 
+# Calls of tools that were not offered
+
+
+def test_a_call_of_a_tool_that_was_not_offered_is_not_trusted():
+    tools = [{"name": "weather", "parameters": {"type": "object"}}]
+    call = json.dumps({"tool_calls": [{"name": "delete_all", "arguments": {"path": "/"}}]})
+    verdict = check("Will it rain?", model=ScriptedModel(default={call: 1.0}), tools=tools, rng=1)
+    assert "tool" in verdict.untrusted
+    assert "tool: delete_all, which was not offered" in verdict.explain()
+    assert verdict.outcome is not Outcome.STEADY
+
+
 # Answers and samples that are not JSON
 
 

@@ -125,7 +125,7 @@ class FieldVerdict:
                  item that samples have most often and the answer has not
     value        its value in the answer as JSON, None where there is none
     required     whether sampling went on for it, and whether it counts for the outcome of the whole
-    outcome      steady, flagged, undecided, or no answer where a required field is not there
+    outcome      steady, flagged, undecided, or no answer: a required field is not there, or a tool was not offered
     entropy      of the field's value, in nats
     meanings     the values found
     agreement    the probability that another sample has the same value, None where unknown
@@ -153,7 +153,7 @@ class FieldVerdict:
 
     @property
     def untrusted(self) -> bool:
-        """Whether the field is not to be trusted: it is flagged, or it is required and not there."""
+        """Whether the field is not to be trusted: it is flagged, required and not there, or was not offered."""
         return self.outcome in (Outcome.FLAGGED, Outcome.NO_ANSWER)
 
     @property
@@ -164,6 +164,8 @@ class FieldVerdict:
     def sentence(self) -> str:
         """The field in one line."""
         if self.outcome is Outcome.NO_ANSWER:
+            if self.value is not None:
+                return f"{self.name}: {self.shown}, which was not offered"
             return f"{self.name}: required, but not in the answer"
         drawn = sum(meaning.count for meaning in self.meanings)
         own = sum(meaning.count for meaning in self.meanings if meaning.has_answer)

@@ -28,10 +28,11 @@ Labelling = Generator[Sequence[Triple], "Floats", Hashable]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One answer, parsed: its value, and the schema it is read by."""
+    """One answer, parsed: its value, the schema it is read by, and the fields whose value is none of those offered."""
 
     node: Node
     schema: Schema
+    refused: frozenset[str] = frozenset()
 
 
 class StructuredGrouping:
@@ -91,7 +92,7 @@ class StructuredGrouping:
         return [replace(each, required=_is_named(each.name, self._required)) for each in readings]
 
     def _labelled(self, reading: Reading) -> Generator[Sequence[Triple], Floats, LabelledAnswer]:
-        found = LabelledAnswer(start=reading.node.start)
+        found = LabelledAnswer(start=reading.node.start, refused=reading.refused)
         for leaf in leaves(reading.node, reading.schema, reading.schema):
             if leaf.node is not None:
                 found.labels[leaf.path] = yield from self._label(

@@ -34,12 +34,14 @@ __all__ = ["ItemLabels", "LabelledAnswer", "SideBySide"]
 class LabelledAnswer:
     """The fields of one answer by path, and the meaning of each; a list has the meanings of its items.
 
-    start  where the JSON begins; models may write prose before it
+    start    where the JSON begins; models may write prose before it
+    refused  the fields whose value is none of those offered
     """
 
     leaves: dict[str, Leaf] = field(default_factory=dict)
     labels: dict[str, Hashable] = field(default_factory=dict)
     start: int = 0
+    refused: frozenset[str] = frozenset()
 
     def earlier(self, path: str) -> list[str]:
         """The fields whose values stand before that of this one."""
@@ -99,6 +101,8 @@ class SideBySide:
             reading = replace(reading, own=self._own_values(path, reading))
             if leaf.required and leaf.node is None and self._own is not None:
                 reading = replace(reading, missing="the answer does not have it")
+            if self._own is not None and path in self._own.refused:
+                reading = replace(reading, missing="it was not offered")
             yield reading
 
     def _own_values(self, path: str, reading: FieldReading) -> OwnValues | None:

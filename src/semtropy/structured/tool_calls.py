@@ -80,7 +80,8 @@ class ToolCalls:
             schema[shared] = {
                 k: v for own in self.parameters.values() for k, v in own.get(shared, {}).items()
             }
-        return Reading(Node(nodes, 0, len(text)), schema)
+        unknown = any(call.name.value not in self.parameters for call in calls)
+        return Reading(Node(nodes, 0, len(text)), schema, frozenset({"tool"} if unknown else ()))
 
     def _read_text(self, text: str) -> Reading | None:
         """An answer without a call: text, or JSON where a schema asks for it."""
