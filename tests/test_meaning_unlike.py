@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from training import gate
 
-from semtropy.meaning import cluster, load_judge
+from semtropy.meaning import Cached, cluster, load_judge
 from semtropy.meaning.builtin import Builtin
 from semtropy.meaning.grouping import GroupingTask, cluster_many
 from semtropy.meaning.unlike import unlike
+from semtropy.server.policy import BoundedJudge
 
 FACTS = Path(__file__).parents[1] / "src" / "semtropy" / "data" / "facts--smollm2.jsonl.gz"
 
@@ -80,3 +81,9 @@ def test_the_looser_modes_still_ask():
     assert load_judge("builtin").unlike(("Who is it?", *general))
     assert cluster("Who is it?", general, "builtin", mode="either") == [0, 0]
     assert cluster("Who is it?", general, "builtin") == [0, 1]
+
+
+def test_a_judge_around_another_one_hands_it_on():
+    judge = BoundedJudge(Cached(Builtin()))
+    assert judge.unlike(("What is it?", "Mansion", "Spoonfuls"))
+    assert not hasattr(BoundedJudge(Cached(load_judge("exact"))), "unlike")

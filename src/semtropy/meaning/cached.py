@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
+from .optional import hand_on
 from .store import JudgementStore, key_of
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ class Cached:
         self._lock = threading.RLock()
         if hasattr(judge, "relations"):
             self.relations = self._relations
-        for name in ("explain", "unlike", "warnings"):  # a judge may have these too; see `judge_warnings`
-            if hasattr(judge, name):
-                setattr(self, name, getattr(judge, name))
+        hand_on(judge, self)
 
     @property
     def hits(self) -> int:

@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..estimators import Prior, load_estimator
 from ..inquiry import Terms
 from ..meaning import load_judge
+from ..meaning.optional import hand_on
 from ..stopping import (
     LEAST_CONFIDENCE,
     RELAXATION,
@@ -135,9 +136,7 @@ class BoundedJudge:
 
     def __init__(self, judge: Judge, limit: int = JUDGED_CHARACTERS) -> None:
         self._judge, self._limit = judge, limit
-        for name in ("unlike", "warnings"):
-            if hasattr(judge, name):
-                setattr(self, name, getattr(judge, name))
+        hand_on(judge, self)
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         return self._judge.entails([(self._cut(q), self._cut(a), self._cut(b)) for q, a, b in batch])

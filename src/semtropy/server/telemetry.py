@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
+from ..meaning.optional import hand_on
 from ..pace import IN_PROCESS
 from ..verdict import Outcome
 
@@ -230,9 +231,7 @@ class _TimedAsyncModel(_TimedModel):
 class _TimedJudge:
     def __init__(self, judge: Judge, metrics: Metrics) -> None:
         self._judge, self._metrics = judge, metrics
-        for name in ("unlike", "warnings"):
-            if hasattr(judge, name):
-                setattr(self, name, getattr(judge, name))
+        hand_on(judge, self)
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         with self._metrics.timed("judging"):
