@@ -1,7 +1,7 @@
 """What the gateway adds to a stream's first token, and 64 clients for a minute against an upstream with faults.
 
 The faults: statuses 500 and 429, replies cut in the middle, broken gzip, halves of characters. With one worker and
-with three, every client has its answer or the upstream's error, and memory does not grow.
+with three, every client has its answer or the upstream's error, none is turned away, and memory does not grow.
 
     python -m benchmarks.gateway [--seconds 60] [--clients 64] [--json OUT]
 
@@ -33,6 +33,7 @@ ROUNDS = 200
 WORKERS = (1, 3)
 FAULTS = {3: 500, 5: "cut", 7: 429, 11: "gzip", 2: "surrogate"}
 """What becomes of every 13 * N-th request to the upstream, the first that applies."""
+TURNED_AWAY = "429 from the gateway"
 
 
 def answers(prompt: str) -> dict[str, float]:
@@ -149,7 +150,7 @@ async def asked(client: httpx.AsyncClient, address: str, prompt: str, *, stream:
     except httpx.TransportError as error:
         return f"lost: {error!r}"
     if reply.status_code != 200:
-        return str(reply.status_code)
+        return refusal(reply)
     right = f"the answer to {prompt} is this"
     if stream:
         chunks = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
@@ -168,6 +169,16 @@ async def asked(client: httpx.AsyncClient, address: str, prompt: str, *, stream:
     if "answer" in told and told["answer"].removesuffix(" \ufffd") != right:
         return "mixed up"
     return "verdict" if "entropy" in told else "no verdict"
+
+
+def refusal(reply: httpx.Response) -> str:
+    """Whose error it is, its status first: the upstream's own begin with "scripted"."""
+    status, message = reply.status_code, str(reply.json()["error"]["message"])
+    if message.startswith("scripted"):
+        return f"{status} from the upstream"
+    if status == 502:
+        return "502 for a broken reply"
+    return TURNED_AWAY if status == 429 else f"lost: {status} from the gateway"
 
 
 def resident(pid: int) -> int:
@@ -191,19 +202,25 @@ def counted(page: str) -> dict[str, int]:
     return found
 
 
-def fair(found: dict[str, Any]) -> list[str]:
-    """What is wrong with a load: nothing, if all is well."""
+def fair(found: dict[str, Any], *, crowded: bool = False) -> list[str]:
+    """What is wrong with a load: nothing, if all is well. Only a `crowded` gateway may turn clients away."""
     wrong = []
     outcome, counts = found["outcome"], found["counted"]
+    if outcome.get(TURNED_AWAY) and not crowded:
+        wrong.append(f"{outcome[TURNED_AWAY]} requests were turned away by a gateway that had room for them")
     if outcome.get("mixed up"):
         wrong.append(f"{outcome['mixed up']} replies went to the wrong client")
     wrong += [f"{count} requests {kind}" for kind, count in outcome.items() if kind.startswith("lost")]
     if sum(outcome.values()) != sum(counts.values()):
         wrong.append(f"{sum(outcome.values())} requests were made, {sum(counts.values())} counted")
+    seen = Counter(dict.fromkeys(("429", "500", "502", "504"), 0))
+    for kind, count in outcome.items():
+        if kind[:3] in seen:
+            seen[kind[:3]] += count
     wrong += [
-        f"{outcome.get(status, 0)} replies of {status}, {counts.get(status, 0)} counted"
-        for status in ("429", "500", "502", "504")
-        if outcome.get(status, 0) != counts.get(status, 0)
+        f"{count} replies of {status}, {counts.get(status, 0)} counted"
+        for status, count in seen.items()
+        if count != counts.get(status, 0)
     ]
     half = found["memory_mb"][len(found["memory_mb"]) // 2 :]
     if half and half[-1] > 1.05 * half[0] + 2:
@@ -262,7 +279,7 @@ def main() -> int:
 def under_load(workers: int, clients: int, seconds: float) -> dict[str, Any]:
     """A load with faults, and a line about it."""
     # A small cache is full within seconds: memory that still grows after that is a leak.
-    flags = ("--concurrency", "32", "--queue", "24", "--cache-size", "200", "--workers", str(workers))
+    flags = ("--cache-size", "200", "--workers", str(workers))
     with upstream(faults=True) as base, gateway(base, *flags) as (address, pid):
         found = asyncio.run(load(address, pid, clients=clients, seconds=seconds))
     total = sum(found["outcome"].values())
