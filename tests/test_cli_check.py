@@ -279,9 +279,11 @@ def test_models_fetch_says_where(capsys, smollm2):
         (["check", "x", "--modle", "smollm2"], "there is no option --modle: did you mean --model?"),
         (["check", "x", "--max-sampels=3"], "there is no option --max-sampels: did you mean --max-samples?"),
         (["recording", "info", "x", "--zzzz"], "there is no option --zzzz\n"),
+        (["chekc", "x"], "there is no command chekc: did you mean check?"),
+        (["recording", "zzzz"], "there is no command zzzz: choose one of info, verify, merge, export"),
     ],
 )
-def test_a_mistyped_option_is_told_the_one_meant(words, said, capsys):
+def test_a_mistyped_command_or_option_is_told_the_one_meant(words, said, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(words)
     assert stopped.value.code == 2

@@ -13,7 +13,7 @@ from ..errors import SemtropyError
 from ._text import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["main", "parser"]
 
@@ -37,16 +37,27 @@ COMMANDS: tuple[str, ...] = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser, and its commands' parsers, that names the option meant by one it does not know."""
+    """A parser, and its commands' parsers, that names the command or option meant by one it does not know."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         found, unknown = super().parse_known_args(args, namespace)
         for word in unknown:
             name = word.partition("=")[0]
             if name.startswith("-"):
-                near = get_close_matches(name, self._option_string_actions, n=1)
-                self.error(f"there is no option {name}" + (f": did you mean {near[0]}?" if near else ""))
+                self.error(_unknown("option", name, self._option_string_actions, ""))
         return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            names = list(action.choices)
+            self.error(_unknown("command", value, names, f": choose one of {', '.join(names)}"))
+        super()._check_value(action, value)
+
+
+def _unknown(kind: str, name: str, names: Iterable[str], otherwise: str) -> str:
+    """The error for a name that does not exist, with the one that was probably meant."""
+    near = get_close_matches(name, names, n=1)
+    return f"there is no {kind} {name}" + (f": did you mean {near[0]}?" if near else otherwise)
 
 
 def parser() -> argparse.ArgumentParser:
