@@ -64,3 +64,7 @@ def test_open_webui(monkeypatch: pytest.MonkeyPatch) -> None:
             assert asyncio.run(function.outlet(body, __event_emitter__=emitter)) == body
     assert [status["description"] for status in statuses] == shown.splitlines()
     assert all(status["done"] for status in statuses)
+    # A check that fails: the chat keeps its answer and says why it was not checked.
+    function.valves.judge = "nobody"
+    assert asyncio.run(function.outlet(body, __event_emitter__=emitter)) == body
+    assert statuses[-1]["description"].startswith("Not checked: no judge is called")
