@@ -23,10 +23,11 @@ from semtropy.errors import (
     UnknownModel,
 )
 from semtropy.models import load_model
-from semtropy.models.endpoint import Retry
+from semtropy.models.endpoint import Endpoint, Retry
 from semtropy.models.replies import chat_sample, completion_sample
 
 QUICK = Retry(times=3, base=0.001)
+ASKED = [{"role": "user", "content": "Which side?"}]
 
 
 def coin(prompt: str) -> dict[str, float]:
@@ -256,6 +257,29 @@ def test_an_endpoint_that_cannot_be_reached_says_so():
     model = load_model("openai:m", base_url="http://127.0.0.1:9/v1", retry=Retry(times=1, base=0.001))
     with closing(model), pytest.raises(ModelError, match="cannot be reached"):
         model.sample("Which side?", 1)
+
+
+@pytest.mark.parametrize(("reached", "retries"), [(False, 2), (True, 5)])
+def test_an_address_that_was_never_reached_is_not_tried_for_long(reached, retries):
+    waits = []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    async def post(endpoint):
+        async with endpoint:
+            await endpoint.post("/chat/completions", {"model": "m", "messages": ASKED})
+
+    with serving(ScriptedEndpoint(coin)) as url:
+        endpoint = Endpoint(url, api_key="k", sleep=sleep)
+        if reached:
+            asyncio.run(
+                post(endpoint.with_key("other"))
+            )  # the copies of an endpoint share what they know of it
+    with pytest.raises(ModelError, match="cannot be reached") as caught:
+        asyncio.run(post(endpoint))
+    assert len(waits) == retries
+    assert ("is the address right?" in str(caught.value)) is not reached
 
 
 def entry(token, logprob=-0.5, raw=None):

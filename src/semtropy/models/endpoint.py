@@ -9,6 +9,7 @@ import json
 import logging
 import random
 import re
+import threading
 import time
 import weakref
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ MAX_REPLY = 64_000_000
 
 PATIENCE = 2.0
 """Seconds after which retries are logged as warnings, which Python prints unless logging is set up otherwise."""
+
+UNREACHED = 2
+"""Retries of an address that never accepted a connection: it is probably mistyped, or nothing is running there."""
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +112,7 @@ class Endpoint:
         self._hidden = label is not None
         self._key, self._headers, self._sleep = _checked_key(api_key), headers or {}, sleep
         self._extra_headers: dict[str, str] = {}
+        self._reached = threading.Event()  # whether this address ever accepted a connection
         self._open: _Clients = WeakKeyDictionary()
         self._users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         weakref.finalize(self, _close_all, self._open).atexit = False
@@ -132,6 +137,8 @@ class Endpoint:
                 return await self._once(path, body)
             except _Transient as trouble:
                 asked = trouble.asked
+                if trouble.refused and not self._reached.is_set():
+                    times = min(times, UNREACHED)
                 if attempt >= times or (asked is not None and asked > self.retry.longest):
                     raise trouble.error from trouble.__cause__
                 wait = self.retry.wait(attempt, asked, luck=random.random())
@@ -151,6 +158,7 @@ class Endpoint:
         try:
             async with slots:
                 reply = await self._posted(client, path, body)
+            self._reached.set()
         except httpx.TimeoutException as error:
             late = f"no reply in {self.timeout:g} s"
             raise _Transient(ModelTimeout(f"{self.label}: {late}"), what=late) from error
@@ -161,8 +169,12 @@ class Endpoint:
         except httpx.TransportError as error:
             # The system's message may name the host, which `label` hides.
             detail = type(error).__name__ if self._hidden else self._masked(str(error) or repr(error))
-            lost = ModelError(f"{self.label}: cannot be reached: {detail}")
-            raise _Transient(lost, what="it cannot be reached") from error
+            refused = isinstance(error, httpx.ConnectError)
+            advice = (
+                ". Is it running, and is the address right?" if refused and not self._reached.is_set() else ""
+            )
+            lost = ModelError(f"{self.label}: cannot be reached: {detail}{advice}")
+            raise _Transient(lost, what="it cannot be reached", refused=refused) from error
         except (httpx.InvalidURL, httpx.RequestError) as error:
             raise InputError(f"{self.label}: not an address that can be asked: {error}") from error
         if reply.status_code != 200:
@@ -293,11 +305,13 @@ def _close_all(clients: _Clients) -> None:
 class _Transient(Exception):
     """A failure to retry: `error` is raised once retries run out, `asked` is the endpoint's `Retry-After`.
 
-    `what` is the failure in a few words, none of them the endpoint's.
+    `what` is the failure in a few words, none of them the endpoint's; `refused` where there was no connection.
     """
 
-    def __init__(self, error: ModelError, asked: float | None = None, *, what: str) -> None:
-        self.error, self.asked, self.what = error, asked, what
+    def __init__(
+        self, error: ModelError, asked: float | None = None, *, what: str, refused: bool = False
+    ) -> None:
+        self.error, self.asked, self.what, self.refused = error, asked, what, refused
         super().__init__(str(error))
 
 
