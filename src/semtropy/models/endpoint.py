@@ -204,8 +204,8 @@ class Endpoint:
                 if size > self.max_reply:
                     raise BadReply(f"{self.label}: the reply is longer than {self.max_reply} bytes")
                 parts.append(part)
-        packed = ("content-encoding", "content-length", "transfer-encoding")
-        kept = [(name, value) for name, value in reply.headers.items() if name not in packed]
+        packed = (b"content-encoding", b"content-length", b"transfer-encoding")
+        kept = [(name, value) for name, value in reply.headers.raw if name.lower() not in packed]
         return httpx.Response(reply.status_code, headers=kept, content=b"".join(parts))
 
     def _client(self) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:

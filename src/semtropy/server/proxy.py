@@ -6,7 +6,7 @@ Whatever goes wrong in a check, the client gets its answer: every failure of the
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -64,33 +64,32 @@ class AnswerProxy:
 
     def _start(self, stack: ExitStack) -> None:
         """Start the check, unless it is under way; when the stack unwinds, it is left."""
-        request, prompt = self.request, self.request.prompt
-        budget = request.options.budget
-        none_wanted = budget is not None and budget.samples == 0
-        if self._started or prompt is None or none_wanted or request.unchecked is not None:
+        if self._started:
             return
-        self._started = True
-        identity = [
-            request.kind,
-            request.model,
-            request.answer_fields,
-            request.max_tokens,
-            request.caller.identity,
-        ]
         try:
-            self._check = self.service.start(
-                prompt,
-                self.gateway.backend.sampler(request),
-                request.options,
-                structure=request.structure,
-                identity=identity,
-                answered=True,
-            )
+            self._check = self._started_check()
         except Exception as error:
             self.service.count_failure(error)
-            self._failure = error
-        else:
+            self._started, self._failure = True, error
+        if self._check is not None:
+            self._started = True
             stack.enter_context(self._check.run.joined())
+
+    def _started_check(self) -> PendingCheck | None:
+        """The check of this answer, None where samples are not wanted or would do more than answer."""
+        request, prompt, budget = self.request, self.request.prompt, self.request.options.budget
+        none_wanted = budget is not None and budget.samples == 0
+        if prompt is None or none_wanted or request.unchecked is not None:
+            return None
+        fields, caller = request.answer_fields, request.caller
+        return self.service.start(
+            prompt,
+            self.gateway.backend.sampler(request),
+            request.options,
+            structure=request.structure,
+            identity=[request.kind, request.model, fields, request.max_tokens, caller.identity],
+            answered=True,
+        )
 
     async def whole(self) -> PassedReply:
         """The body with its verdict, and the same as headers."""
@@ -100,7 +99,7 @@ class AnswerProxy:
                 return held
             raw = held.body
             parsed = _parsed(raw)
-            outcome = await self.outcome(self.dialect.answer(parsed), stack)
+            outcome = await self.outcome(lambda: self.dialect.answer(parsed), stack)
         headers = verdict_headers(outcome)
         if parsed is None and outcome.blocked:
             raise Problem(502, "the upstream's reply is not JSON, so it cannot be checked", "upstream_error")
@@ -136,7 +135,7 @@ class AnswerProxy:
             if rest:
                 # An event without its blank line: the verdict must not become part of it.
                 yield rest if rest.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")) else rest + b"\n\n"
-            yield self._last(reader, last, await self.outcome(reader.answer(), stack))
+            yield self._last(reader, last, await self.outcome(reader.answer, stack))
 
     async def held_stream(self) -> PassedReply:
         """The whole stream once the verdict is known, or a refusal as a stream; and the verdict's headers."""
@@ -149,7 +148,7 @@ class AnswerProxy:
             events = [*splitter.feed(held.body), splitter.take()]
             for each in events:
                 reader.feed(each)
-            outcome = await self.outcome(reader.answer(), stack)
+            outcome = await self.outcome(reader.answer, stack)
         if outcome.blocked:
             passed, last = self.dialect.refusal_events(reader, self.settings.refusal)
         else:
@@ -188,15 +187,12 @@ class AnswerProxy:
 
         return PassedReply(body, {"X-Semtropy-Verdict": "none"}, rest())
 
-    async def outcome(self, read: ReadAnswer | None, stack: ExitStack) -> CheckOutcome:
+    async def outcome(self, answered: Callable[[], ReadAnswer | None], stack: ExitStack) -> CheckOutcome:
         """The verdict on an answer, or the reason why there is none; samples are drawn only if they are needed."""
-        question = self.request.question
-        if read is None or question is None or self.request.unchecked is not None:
-            self.log_fields["skipped"] = True
-            skipped = {"skipped": self.request.unchecked or NO_TEXT}
-            withhold = self.mode == "block" and self.settings.on_error == "block"
-            return self._judged(skipped, withhold=True) if withhold else CheckOutcome(skipped)
         try:
+            read, question, unchecked = answered(), self.request.question, self.request.unchecked
+            if read is None or question is None or unchecked is not None:
+                return self._skipped(unchecked or NO_TEXT)
             answer = self.gateway.backend.weighed(self.request, read.sample)
             verdict, source = await self._verdict(question, answer, stack)
             payload = verdict.to_dict() | {"source": source, "finish_reason": read.finish}
@@ -212,6 +208,12 @@ class AnswerProxy:
         }
         undecided = verdict.outcome is Outcome.UNDECIDED and self.settings.withhold == "undecided"
         return self._judged(payload, withhold=verdict.flagged or undecided)
+
+    def _skipped(self, why: str) -> CheckOutcome:
+        """An answer that is not checked: passed on, or withheld where answers whose check fails are."""
+        self.log_fields["skipped"] = True
+        withhold = self.mode == "block" and self.settings.on_error == "block"
+        return self._judged({"skipped": why}, withhold=True) if withhold else CheckOutcome({"skipped": why})
 
     async def _verdict(self, question: str, answer: Sample, stack: ExitStack) -> tuple[Verdict, str]:
         if not self._started:
@@ -264,7 +266,7 @@ def verdict_headers(outcome: CheckOutcome) -> dict[str, str]:
         "X-Semtropy-Blocked": "true" if outcome.blocked else "false",
     }
     if "untrusted" in payload:  # models may invent names: escaped, and bounded in number and length
-        names = (quote(name, safe=".[]+#")[:100] for name in payload["untrusted"][:20])
+        names = (quote(name, safe=".[]+#", errors="replace")[:100] for name in payload["untrusted"][:20])
         headers["X-Semtropy-Untrusted"] = ",".join(names)
     if payload["probability"] is not None:
         headers["X-Semtropy-Probability"] = f"{payload['probability']:.6g}"

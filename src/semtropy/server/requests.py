@@ -126,7 +126,8 @@ class CompletionRequest:
         if self.kind != "responses":
             return None
         tools = self.body.get("tools")
-        if any(isinstance(tool, dict) and tool.get("type") != "function" for tool in tools or ()):
+        listed = tools if isinstance(tools, list) else ()
+        if any(isinstance(tool, dict) and tool.get("type") != "function" for tool in listed):
             return RUN_BY_PROVIDER
         if self.body.get("conversation") is not None:
             return IN_CONVERSATION

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,9 @@ _HOP_BY_HOP = {
     "upgrade",
 }
 _HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
+# The gateway's own to say: its verdict, and which other web sites may read its replies.
+_NOT_PASSED_BACK = ("x-semtropy-", "access-control-")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _PASSED_ON = ("user-agent", "accept", *TRACE_HEADERS)
 _JUDGE_TOKENS = 64  # of a judge's reply, however short the client wants its answers
 # Close idle connections before the upstream does (5 s is common): a request could meet a closing one.
@@ -129,9 +133,14 @@ class UpstreamBackend:
         if 300 <= reply.status_code < 400:  # its Location would show the address, and clients would follow it
             await reply.aclose()
             raise Problem(502, "the upstream redirects: set upstream to where it leads", "upstream_error")
-        passed = {name: value for name, value in reply.headers.items() if name not in _HOP_BY_HOP}
+        if reply.status_code >= 600:
+            await reply.aclose()
+            message = f"the upstream answered with {reply.status_code}, which is no status of HTTP"
+            raise Problem(502, message, "upstream_error")
         encoding = reply.headers.get("content-encoding", "").strip().lower() or None
-        return BackendReply(reply.status_code, passed, reply.aiter_raw(), reply.aclose, encoding)
+        return BackendReply(
+            reply.status_code, _passed_back(reply.headers), reply.aiter_raw(), reply.aclose, encoding
+        )
 
     def sampler(self, request: CompletionRequest) -> Model:
         """A model that draws further answers to the request, with the client's key."""
@@ -185,6 +194,16 @@ class UpstreamBackend:
         if not known:
             return replace(bare, token_logprobs=None)
         return replace(bare, sampling_logprob=answer.logprob, prefix_logprob=answer.prefix_logprob)
+
+
+def _passed_back(headers: httpx.Headers) -> dict[str, str]:
+    """The headers of a reply that go to the client: byte for byte, whatever encoding they are in."""
+    passed: dict[str, str] = {}
+    for raw_name, raw_value in headers.raw:
+        name, value = raw_name.decode("latin-1").lower(), _CONTROL.sub("", raw_value.decode("latin-1"))
+        if name not in _HOP_BY_HOP and not name.startswith(_NOT_PASSED_BACK):
+            passed[name] = f"{passed[name]}, {value}" if name in passed else value
+    return passed
 
 
 class ConversationModel:

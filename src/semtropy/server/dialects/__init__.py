@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from ...nouns import Sample
 
-__all__ = ["Dialect", "ReadAnswer", "StreamReader"]
+__all__ = ["Dialect", "ReadAnswer", "StreamReader", "kept_fields"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +59,20 @@ class Dialect(Protocol):
     def refusal_events(self, reader: StreamReader, text: str) -> tuple[list[bytes], bytes]:
         """A stream with `text` as its only answer: its events, and the one that ends it."""
         ...
+
+
+def kept_fields(body: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The fields of a reply that a refusal keeps, without those that JSON cannot hold (a number read from 1e999).
+
+    >>> kept_fields({"id": "a", "usage": {"n": float("inf")}, "choices": []}, ("id", "usage"))
+    {'id': 'a'}
+    """
+    return {name: value for name, value in body.items() if name in names and _is_writable(value)}
+
+
+def _is_writable(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        return False
+    return True

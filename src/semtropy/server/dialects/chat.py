@@ -10,7 +10,7 @@ from ...models.replies import chat_sample, content_text, well_formed, without_th
 from ...models.tool_calls import calls_to_text
 from ...nouns import Sample
 from ..sse import event, event_data, is_done
-from . import ReadAnswer
+from . import ReadAnswer, kept_fields
 
 if TYPE_CHECKING:
     from . import StreamReader
@@ -68,9 +68,8 @@ class ChatDialect:
         said: dict[str, Any] = {"text": text}
         if self.kind == "chat":
             said = {"message": {"role": "assistant", "content": text, "refusal": None}}
-        kept: dict[str, Any] = {name: body[name] for name in (*_FRAME, "usage") if name in body}
         choice = {"index": 0, **said, "logprobs": None, "finish_reason": "content_filter"}
-        return {**kept, "choices": [choice]}
+        return {**kept_fields(body, (*_FRAME, "usage")), "choices": [choice]}
 
     def refusal_events(self, reader: StreamReader, text: str) -> tuple[list[bytes], bytes]:
         assert isinstance(reader, ChatReader)

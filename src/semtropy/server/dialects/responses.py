@@ -6,10 +6,11 @@ The verdict stands under `semtropy` in the response; in a stream, in the respons
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..sse import event, event_data
-from . import ReadAnswer
+from . import ReadAnswer, kept_fields
 from .chat import ChatDialect
 
 if TYPE_CHECKING:
@@ -95,15 +96,18 @@ class ResponsesDialect:
 
     def ending(self, reader: StreamReader, last: bytes, payload: dict[str, Any]) -> bytes:
         held = _event_of(last)
-        if not isinstance(held.get("response"), dict):  # the stream broke off before its end
-            return event({"type": "semtropy.verdict", "semtropy": payload}, "semtropy.verdict") + last
-        return event({**held, "response": {**held["response"], "semtropy": payload}}, held["type"])
+        if isinstance(held.get("response"), dict):
+            with suppress(
+                ValueError, RecursionError
+            ):  # it may hold a number that cannot be written, such as 1e999
+                return event({**held, "response": {**held["response"], "semtropy": payload}}, held["type"])
+        # Or the stream broke off before its end.
+        return event({"type": "semtropy.verdict", "semtropy": payload}, "semtropy.verdict") + last
 
     def refusal(self, body: dict[str, Any], text: str) -> dict[str, Any]:
         """The response with the refusal as its only message, ended by a content filter."""
-        kept = {name: value for name, value in body.items() if name in _KEPT}
         ended = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "error": None}
-        return {**kept, **ended, "output": [output_message(text, "incomplete")]}
+        return {**kept_fields(body, _KEPT), **ended, "output": [output_message(text, "incomplete")]}
 
     def refusal_events(self, reader: StreamReader, text: str) -> tuple[list[bytes], bytes]:
         assert isinstance(reader, ResponsesReader)
