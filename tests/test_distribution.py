@@ -235,6 +235,30 @@ def test_what_was_asked_before_changes_nothing() -> None:
     assert fresh.cdf([1.0])[0] == used.cdf([1.0])[0]
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.int64, int])
+def test_the_type_of_a_parameter_does_not_change_the_numbers(kind: Any) -> None:
+    # In single precision the window of the unseen meanings' table was empty: [0.03, 0.05, 0.11, 1, 1] here.
+    one, size = kind(1), 10**10
+    symmetric_table.cache_clear()  # 1 and 1.0 are one key: another test may have made the table
+    given = cdf([1], [0.3], size, points := moments_around([1], [0.3], size), one)
+    symmetric_table.cache_clear()
+    np.testing.assert_allclose(given, cdf([1], [0.3], size, points, 1.0), atol=1e-12)
+    np.testing.assert_allclose(
+        two_level_cdf([0.3], 2000, [3.0, 5.0], one, one), two_level_cdf([0.3], 2000, [3.0, 5.0], 1.0, 1.0)
+    )
+    for found, plain in (
+        (moments([2], [0.3], [5, 2000], one), moments([2], [0.3], [5, 2000], 1.0)),
+        (two_level_moments([0.3], [1], [5], one, one), two_level_moments([0.3], [1], [5], 1.0, 1.0)),
+    ):
+        assert found.mean.tolist() == plain.mean.tolist()
+
+
+def moments_around(counts: list[int], floors: list[float], size: int) -> list[float]:
+    """The mean of the entropy, and one and two standard deviations around it."""
+    found = moments(counts, floors, [size], 1.0)
+    return [float(found.mean[0] + k * found.variance[0] ** 0.5) for k in (-2, -1, 0, 1, 2)]
+
+
 def test_very_many_meanings_fall_back_and_say_so() -> None:
     floors = [0.01] * 80
     c = component(floors, 100, 0.5, 1.0)

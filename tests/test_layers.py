@@ -22,6 +22,7 @@ LAYERS = (
     "errors",
     "conversation",
     "samples",
+    "evidence_checks",
     "evidence",
     "nouns",
     "entropy",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import InputError
-from .samples import Partition, Sample, check_token_entropy
+from .evidence_checks import check_places, log_probabilities, probabilities, whole_numbers
+from .samples import Partition, Sample, check_logprob, check_token_entropy, is_count, shown
 
 __all__ = [
     "MOST_EXCESS",
     "Evidence",
     "JudgedAnswer",
     "check_replacement",
+    "check_sampled",
     "judged_answer",
     "refused_without_replacement",
     "sequence_key",
@@ -42,20 +46,29 @@ class JudgedAnswer:
     prefix_logprob: float | None = None
 
     def __post_init__(self) -> None:
+        check_logprob("logprob", self.logprob)
+        check_logprob("prefix_logprob", self.prefix_logprob)
         if self.token_entropy is not None:
             check_token_entropy(self.token_entropy)
 
 
-_PER_MEANING = (
-    "floors",
-    "distinct",
-    "no_logprob",
-    "logprobs",
-    "string_floors",
-    "length_weights",
-    "prefix_logprobs",
-    "prefix_draws",
-)
+_PER_MEANING: dict[str, Callable[[str, Any], tuple[Any, ...]]] = {
+    "floors": probabilities,
+    "distinct": whole_numbers,
+    "no_logprob": whole_numbers,
+    "logprobs": log_probabilities,
+    "string_floors": probabilities,
+    "length_weights": probabilities,
+    "prefix_logprobs": log_probabilities,
+    "prefix_draws": whole_numbers,
+}
+# The logarithm of the least positive double: a sequence was found, so its probability is not 0.
+_LEAST_LOGPROB = math.log(5e-324)
+
+
+def _log_share(floor: float, sequences: int) -> float:
+    share = floor / max(sequences, 1)
+    return math.log(share) if share > 0 else _LEAST_LOGPROB
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,42 +109,75 @@ class Evidence:
     replacement: bool = True
 
     def __post_init__(self) -> None:
-        m = len(self.counts)
         fill = object.__setattr__
+        fill(self, "counts", whole_numbers("counts", self.counts))
+        m = len(self.counts)
         if m == 0 and self.answer is None:
             raise InputError("counts is empty: an estimate needs at least one sample, or the answer judged")
-        if self.answer is not None and not 0 <= self.answer.meaning <= m:
-            raise InputError(
-                f"answer.meaning is {self.answer.meaning}: one of the {m} meanings, or {m} for a new one"
-            )
-        if not self.floors:
-            fill(self, "floors", (0.0,) * m)
-        if not self.distinct:
-            fill(self, "distinct", tuple(int(floor > 0) for floor in self.floors))
-        if not self.no_logprob:
-            fill(
-                self,
-                "no_logprob",
-                tuple(0 if d else c for c, d in zip(self.counts, self.distinct, strict=False)),
-            )
-        if not self.logprobs:
-            shares = zip(self.floors, self.distinct, strict=False)
-            fill(self, "logprobs", tuple((math.log(f / d),) * d if f > 0 and d else () for f, d in shares))
-        if not self.string_floors:
-            fill(self, "string_floors", self.floors)
-        if not self.prefix_logprobs:
-            fill(self, "prefix_logprobs", ((),) * m)
-        if not self.prefix_draws:
-            fill(self, "prefix_draws", tuple(map(len, self.prefix_logprobs)))
-        for name in _PER_MEANING:
+        self._fill_defaults(m)
+        for name, checked in _PER_MEANING.items():
             values = getattr(self, name)
-            if values is not None and len(values) != m:
+            if values is None:
+                continue
+            if len(values) != m:
                 raise InputError(f"{name} has {len(values)} entries for {m} meanings: one per meaning")
+            fill(self, name, checked(name, values))
+        self._check_together()
         if not self.replacement and self.distinct != self.counts:
             raise InputError(
                 "draws without replacement are different sequences, each with its log-probability: here "
                 f"{self.n} samples have {sum(self.distinct)}"
             )
+
+    def _fill_defaults(self, m: int) -> None:
+        fill = object.__setattr__
+        if len(self.floors) == 0:
+            fill(self, "floors", (0.0,) * m)
+        fill(self, "floors", probabilities("floors", self.floors))
+        if len(self.distinct) == 0:
+            fill(self, "distinct", tuple(int(floor > 0) for floor in self.floors))
+        fill(self, "distinct", whole_numbers("distinct", self.distinct))
+        if any(map(operator.gt, self.distinct, self.counts)):
+            raise InputError(
+                f"distinct is {self.distinct} with counts of {self.counts}: no more sequences than samples"
+            )
+        if len(self.no_logprob) == 0:
+            pairs = zip(self.counts, self.distinct, strict=False)
+            fill(self, "no_logprob", tuple(0 if d else c for c, d in pairs))
+        if len(self.logprobs) == 0:
+            shares = zip(self.floors, self.distinct, strict=False)
+            fill(self, "logprobs", tuple((_log_share(floor, d),) * d for floor, d in shares))
+        if len(self.string_floors) == 0:
+            fill(self, "string_floors", self.floors)
+        if len(self.prefix_logprobs) == 0:
+            fill(self, "prefix_logprobs", ((),) * m)
+        if len(self.prefix_draws) == 0:
+            fill(self, "prefix_draws", tuple(map(len, self.prefix_logprobs)))
+
+    def _check_together(self) -> None:
+        """What fields say of each other: how many sequences, and where the judged answer is among them."""
+        answer = self.answer
+        check_places(self.counts, self.floors, None if answer is None else answer.meaning)
+        if tuple(map(len, self.logprobs)) != self.distinct:
+            raise InputError(
+                f"logprobs has {list(map(len, self.logprobs))} entries for {list(self.distinct)} distinct sequences"
+            )
+        if any(map(operator.gt, self.prefix_draws, self.no_logprob)):
+            raise InputError(
+                f"prefix_draws is {self.prefix_draws}, and only {self.no_logprob} samples have no log-probability"
+            )
+        if answer is None:
+            return
+        m = len(self.counts)
+        if not (is_count(answer.meaning) and answer.meaning <= m):
+            raise InputError(
+                f"answer.meaning is {shown(answer.meaning)}: one of the {m} meanings, or {m} for a new one"
+            )
+        known = 0
+        if answer.meaning < m:  # those without their end token come after the others
+            known = len(self.logprobs[answer.meaning]) + len(self.prefix_logprobs[answer.meaning])
+        if answer.sequence is not None and not 0 <= answer.sequence < known:
+            raise InputError(f"answer.sequence is {answer.sequence}: its meaning has {known} known sequences")
 
     @property
     def bare_floors(self) -> tuple[float, ...]:
@@ -234,7 +280,8 @@ class _SampleTally:
         self.logprobs: list[list[float]] = [[] for _ in range(meanings)]
         self.prefix_logprobs: list[list[float]] = [[] for _ in range(meanings)]
         self.lengths_known = True
-        self._sequences: dict[object, tuple[int, int]] = {}  # the meaning of each, and its place there
+        # The meaning of each, its place there, and whether its end token is known
+        self._sequences: dict[object, tuple[int, int, bool]] = {}
         self._strings: set[str] = set()
 
     def add(self, sample: Sample, meaning: int) -> None:
@@ -256,7 +303,7 @@ class _SampleTally:
             self.string_floors[meaning] += probability
         sequence = sequence_key(sample, logprob)
         if sequence not in self._sequences or not (self.replacement or sample.tokens):
-            self._sequences[sequence] = meaning, len(self.logprobs[meaning])
+            self._sequences[sequence] = meaning, len(self.logprobs[meaning]), True
             self.logprobs[meaning].append(logprob)
             self.floors[meaning] += probability
 
@@ -267,7 +314,7 @@ class _SampleTally:
         self.prefix_draws[meaning] += 1
         sequence = sequence_key(sample, logprob)
         if sequence not in self._sequences:
-            self._sequences[sequence] = meaning, len(self.prefix_logprobs[meaning])
+            self._sequences[sequence] = meaning, len(self.prefix_logprobs[meaning]), False
             self.prefix_logprobs[meaning].append(logprob)
 
     def judged(self, answer: Sample, meaning: int | None) -> JudgedAnswer:
@@ -275,7 +322,12 @@ class _SampleTally:
 
         def place(sequence: object) -> int | None:
             found = self._sequences.get(sequence)
-            return found[1] if found is not None and found[0] == home else None
+            if found is None or found[0] != home:
+                return None
+            _, at, whole = found
+            if answer.sampling_logprob is None:  # its place is one among the prefixes
+                return None if whole else at
+            return at if whole else len(self.logprobs[home]) + at
 
         return judged_answer(answer, home, place)
 
@@ -304,6 +356,12 @@ def check_replacement(method: str, evidence: Evidence) -> None:
     """Refuse evidence of draws without replacement, for a method that takes counts for frequencies."""
     if not evidence.replacement:
         raise InputError(refused_without_replacement(method))
+
+
+def check_sampled(method: str, evidence: Evidence) -> None:
+    """Refuse evidence without a sample, for a method that does not use the judged answer."""
+    if not any(evidence.counts):
+        raise InputError(f"{method} needs at least one sample, and there is none: use bayes, or draw one")
 
 
 def refused_without_replacement(method: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from .errors import InputError
 
@@ -14,7 +15,11 @@ __all__ = [
     "Partition",
     "Sample",
     "Token",
+    "check_logprob",
+    "check_logprobs",
     "check_token_entropy",
+    "is_count",
+    "shown",
     "weighed_by_samples",
     "without_certainty",
 ]
@@ -67,11 +72,16 @@ class Sample:
     prefix_logprob: float | None = None
 
     def __post_init__(self) -> None:
-        _check_logprob("logprob", self.logprob)
-        _check_logprob("prefix_logprob", self.prefix_logprob)
-        _check_logprob("sampling_logprob", self.sampling_logprob)
+        check_logprob("logprob", self.logprob)
+        check_logprob("prefix_logprob", self.prefix_logprob)
+        check_logprob("sampling_logprob", self.sampling_logprob)
+        check_logprobs("token_logprobs", self.token_logprobs or ())
         for entropy in self.token_entropies or ():
             check_token_entropy(entropy)
+        if self.token_count is not None and not is_count(self.token_count):
+            raise InputError(
+                f"token_count is {shown(self.token_count)}: a whole number, 0 or more (None where unknown)"
+            )
 
 
 def weighed_by_samples(answer: Sample, samples: Sequence[Sample]) -> Sample:
@@ -102,17 +112,60 @@ def _same_sequence(answer: Sample, sample: Sample) -> bool:
     )
 
 
-def _check_logprob(name: str, value: float | None) -> None:
-    if value is not None and not -math.inf < value <= LOGPROB_SLACK:
+def check_logprob(name: str, value: float | None) -> None:
+    """Refuse what cannot be a log-probability; None is one that is not known."""
+    if value is None:
+        return
+    try:
+        fine = math.isfinite(value) and value <= LOGPROB_SLACK
+    except (TypeError, ValueError, OverflowError):  # text, or a whole number that no float holds
+        fine = False
+    if not fine:
         raise InputError(
-            f"{name} is {value}: a log-probability is a finite number, at most 0 (None where unknown)"
+            f"{name} is {shown(value)}: a log-probability is a finite number, at most 0 (None where unknown)"
         )
+
+
+def check_logprobs(name: str, values: Sequence[float]) -> None:
+    """Refuse a list in which one cannot be a log-probability, or whose sum is minus infinity."""
+    try:
+        fine = max(values, default=0.0) <= LOGPROB_SLACK and math.isfinite(sum(values))
+    except (TypeError, ValueError, OverflowError):
+        fine = False
+    if fine:
+        return
+    for place, value in enumerate(values):
+        check_logprob(f"{name}[{place}]", math.nan if value is None else value)
+    raise InputError(f"{name} sums to minus infinity: leave out log-probabilities that are not known")
 
 
 def check_token_entropy(value: float) -> None:
     """Refuse what cannot be the entropy of a next-token distribution."""
-    if not 0 <= value <= MOST_TOKEN_ENTROPY:
-        raise InputError(f"a token entropy is {value}: it must lie between 0 and {MOST_TOKEN_ENTROPY:g} nats")
+    try:
+        fine = 0 <= value <= MOST_TOKEN_ENTROPY
+    except TypeError:
+        fine = False
+    if not fine:
+        raise InputError(
+            f"a token entropy is {shown(value)}: it must lie between 0 and {MOST_TOKEN_ENTROPY:g} nats"
+        )
+
+
+def is_count(value: object) -> bool:
+    """Whether this is a whole number, 0 or more; a truth value is none."""
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 0
+
+
+def shown(value: object) -> str:
+    """A value in a message, shortened.
+
+    >>> shown(0.5), shown(10**400), shown("x" * 100)
+    ('0.5', 'a number of more than 60 digits', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    """
+    if isinstance(value, int) and value.bit_length() > 200:  # Python itself refuses to print the largest
+        return "a number of more than 60 digits"
+    text = repr(value[:100]) if isinstance(value, str) else str(value)
+    return text if len(text) <= 40 else f"{text[:31]}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +220,13 @@ class Partition:
 
 
 def without_certainty(sample: Sample) -> Sample:
-    """The sample, its log-probability unknown where it is exactly 0.
+    """The sample, its log-probability unknown where it is 0, or above 0 by rounding.
 
     No model is that sure of a whole answer, but servers that do not compute log-probabilities send zeros. Believed,
     one such number would settle the entropy at 0.
     """
-    if 0.0 in (sample.logprob, sample.sampling_logprob, sample.prefix_logprob):
-        return replace(
-            sample,
-            logprob=sample.logprob or None,
-            sampling_logprob=sample.sampling_logprob or None,
-            prefix_logprob=sample.prefix_logprob or None,
-        )
-    return sample
+    known = sample.logprob, sample.sampling_logprob, sample.prefix_logprob
+    if all(value is None or value < 0 for value in known):
+        return sample
+    logprob, sampling, prefix = (None if value is None or value >= 0 else value for value in known)
+    return replace(sample, logprob=logprob, sampling_logprob=sampling, prefix_logprob=prefix)

@@ -51,7 +51,7 @@ def importance_moments(
         raise InputError("importance sampling draws at random: pass rng=numpy.random.default_rng(seed)")
     c, floor = whole_counts(counts), clean_floors(vector(floors, "floors"))
     k = whole_sizes(sizes, seen=c.size)
-    check_alpha(alpha)
+    alpha = check_alpha(alpha)
     if c.size != floor.size:
         raise InputError(
             f"counts has {c.size} entries and floors {floor.size}; both need one for each meaning"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ImpossibleLogprobs, InputError
+from ..evidence_checks import LARGEST_COUNT
 from .product_density import exact_room
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ __all__ = [
 EXCESS_ALLOWED = 1e-6
 TINIEST_FLOOR = 1e-300  # doubles lose digits below; smaller floors are raised to this
 LEAST_ROOM = 2e-13  # floors that leave less are scaled to leave a little more than this
-# Up to these the integrals converged in every trial; far beyond, doubles no longer resolve them.
-LARGEST_COUNT = 1e8
+# Up to this and LARGEST_COUNT the integrals converged in every trial; far beyond, doubles no longer resolve them.
 LARGEST_SIZE = 1e12
 
 
@@ -116,9 +116,11 @@ def check_sizes(array: Floats) -> None:
         raise InputError(f"sizes contains {high:g}; the largest supported is {LARGEST_SIZE:g}")
 
 
-def check_alpha(alpha: float) -> None:
+def check_alpha(alpha: float, name: str = "alpha") -> float:
+    """A parameter from 0.001 to 1000 as a double: in a narrower type, products with it would round or overflow."""
     if not isinstance(alpha, int | float | np.number) or not 1e-3 <= alpha <= 1e3:
-        raise InputError(f"alpha is {alpha}; it must lie between 0.001 and 1000")
+        raise InputError(f"{name} is {alpha}: it must be a number from 0.001 to 1000")
+    return float(alpha)
 
 
 def joined(rows: Sequence[Sequence[float] | NDArray[Any]], name: str) -> tuple[NDArray[np.int64], Floats]:

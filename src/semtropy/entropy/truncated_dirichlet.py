@@ -94,7 +94,7 @@ def moments(
         raise InputError(
             f"counts has {c.size} entries and floors {floor.size}; both need one for each meaning"
         )
-    check_alpha(alpha)
+    alpha = check_alpha(alpha)
     k = whole_sizes(sizes, seen=c.size)
     bounds, k_bounds = np.array([0, c.size]), np.array([0, k.size])
     problem = Problems(
@@ -123,7 +123,7 @@ def moments_batch(
     >>> [m.mean.round(6).tolist() for m in moments_batch([[1], [2, 1]], [[0.3], [0.5, 0.1]], [[2, 3], [2]])]
     [[0.380629, 0.647436], [0.575976]]
     """
-    check_alpha(alpha)
+    alpha = check_alpha(alpha)
     lengths, c = joined(counts, "counts")
     floor_lengths, floor = joined(floors, "floors")
     k_lengths, k = joined(sizes, "sizes")

@@ -231,9 +231,8 @@ def two_level_moments(
         raise InputError(
             f"sizes has {int(k[0])} but {floor.size} meanings were seen: K must be at least that"
         )
-    check_alpha(alpha)
-    pairs = zip(floor.tolist(), n.astype(int).tolist(), strict=True)
-    logprobs = tuple((float(np.log(f / d)),) * d if f > 0 and d else () for f, d in pairs)
+    alpha, theta = check_alpha(alpha), check_alpha(theta, "theta")
+    logprobs = ((),) * floor.size  # of no concern without main sequences or a discount
     component = DirichletComponent(alpha, SequencePrior(theta), tuple(k.astype(int).tolist()))
     seen = Observations(floor, n, logprobs, u)
     found = component_moments([seen], [component], tolerance=tolerance, on_failure="raise")

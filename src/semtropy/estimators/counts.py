@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import InputError
-from ..evidence import check_replacement
+from ..evidence import check_replacement, check_sampled
 from ..nouns import Belief, Beliefs, Evidence
 
 __all__ = [
@@ -33,13 +33,16 @@ UNTRAINED_SIZE = f"no number of meanings was given: K = {DEFAULT_SIZE} was taken
 
 
 def sorted_counts(evidence: Evidence, method: str) -> Counts:
-    """The counts of the evidence, the largest first; draws without replacement are refused.
+    """The counts of the evidence, the largest first, without those of 0.
+
+    Draws without replacement are refused, and so is evidence without a sample.
 
     >>> sorted_counts(Evidence(counts=(1, 3, 2)), "histogram")
     (3, 2, 1)
     """
     check_replacement(method, evidence)
-    return tuple(sorted(evidence.counts, reverse=True))
+    check_sampled(method, evidence)
+    return tuple(sorted(filter(None, evidence.counts), reverse=True))
 
 
 class CountsEstimator(ABC):

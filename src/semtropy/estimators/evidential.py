@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..evidence import check_sampled
 from ..nouns import Belief, Beliefs, Evidence
 from .histogram import plug_in
 
@@ -37,13 +38,17 @@ class Evidential:
     column = "samples[].logprob"
 
     def __call__(self, evidence: Evidence) -> Belief:
-        return Belief(_entropy(evidence.floors), notes=() if any(evidence.floors) else (NO_PROBABILITIES,))
+        return Belief(self._entropy(evidence), notes=() if any(evidence.floors) else (NO_PROBABILITIES,))
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        return Beliefs(np.array([_entropy(each.floors) for each in evidences], dtype=float), None)
+        return Beliefs(np.array([self._entropy(each) for each in evidences], dtype=float), None)
+
+    def _entropy(self, evidence: Evidence) -> float:
+        check_sampled(self.name, evidence)
+        return _spread(evidence.floors)
 
 
-def _entropy(floors: tuple[float, ...]) -> float:
+def _spread(floors: tuple[float, ...]) -> float:
     rest = max(0.0, 1 - sum(floors))
     if rest < SMALLEST_REST:
         return plug_in(floors)

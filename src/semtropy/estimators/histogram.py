@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..evidence import check_replacement
+from ..evidence import check_replacement, check_sampled
 from ..nouns import Belief, Beliefs, Evidence
 
 __all__ = ["Histogram", "plug_in"]
@@ -31,10 +31,12 @@ class Histogram:
     uses_answer = False
 
     def __call__(self, evidence: Evidence) -> Belief:
-        check_replacement(self.name, evidence)
-        return Belief(plug_in(evidence.counts))
+        return Belief(self._entropy(evidence))
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        for each in evidences:
-            check_replacement(self.name, each)
-        return Beliefs(np.array([plug_in(e.counts) for e in evidences], dtype=float), None)
+        return Beliefs(np.array([self._entropy(each) for each in evidences], dtype=float), None)
+
+    def _entropy(self, evidence: Evidence) -> float:
+        check_replacement(self.name, evidence)
+        check_sampled(self.name, evidence)
+        return plug_in(evidence.counts)

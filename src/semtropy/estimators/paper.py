@@ -94,10 +94,11 @@ class BayesPaper:
         )
         found = moments(evidence.counts, floors, sizes, self.alpha, **options)
         mean, variance = mix(weights, found.mean, found.variance)
-        powers = np.array(evidence.counts) + self.alpha - 1
+        alpha = float(self.alpha)
+        powers = np.array(evidence.counts) + alpha - 1
         parts = [
             PosteriorComponent(
-                float(w), powers, np.ones(floors.size), floors, (k - floors.size) * self.alpha, self.alpha
+                float(w), powers, np.ones(floors.size), floors, (k - floors.size) * alpha, alpha
             )
             for w, k in zip(weights, sizes, strict=True)
         ]

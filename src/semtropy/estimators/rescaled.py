@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import InputError
+from ..evidence import check_sampled
 from ..nouns import Belief, Beliefs, Evidence
 from .histogram import plug_in
 
@@ -41,6 +42,7 @@ class Rescaled:
         return Beliefs(np.array([self(e).mean for e in evidences], dtype=float), None)
 
     def _weights(self, evidence: Evidence) -> tuple[float, ...]:
+        check_sampled(self.name, evidence)
         if any(evidence.no_logprob) and not any(evidence.string_floors) and not self._clip_missing:
             raise InputError(
                 f"{self.name} needs log-probabilities, and no sample has one: use histogram or bayes"
@@ -58,6 +60,7 @@ class RescaledLength:
     column = "samples[].token_logprobs"
 
     def __call__(self, evidence: Evidence) -> Belief:
+        check_sampled(self.name, evidence)
         if evidence.length_weights is None:
             raise InputError(
                 "rescaled-length needs token log-probabilities on every sample: use rescaled or bayes"

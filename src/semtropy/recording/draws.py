@@ -131,7 +131,7 @@ class _Tally:
     def __init__(self, lengths_known: bool, answer: JudgedAnswer | None, ends_left_out: bool) -> None:
         self.lengths_known, self.answer, self.ends_left_out = lengths_known, answer, ends_left_out
         self.numbers: dict[int, int] = {}
-        self.seen: dict[int, int] = {}  # the place of each sequence among those of its meaning
+        self.seen: dict[int, tuple[int, int]] = {}  # the meaning of each sequence, and its place there
         self.seen_strings: set[int] = set()
         self.counts: list[int] = []
         self.found: list[tuple[float, ...]] = []
@@ -161,7 +161,7 @@ class _Tally:
         if new_string:
             self.string_floors[meaning] += probability
         if sequence not in self.seen:
-            self.seen[sequence] = len(self.found[meaning])
+            self.seen[sequence] = meaning, len(self.found[meaning])
             self.found[meaning] += (logprob,)
             self.floors[meaning] += probability
 
@@ -194,10 +194,13 @@ class _Tally:
         answer = self.answer
         if answer is None:
             return None
+        meaning = self.numbers.get(answer.meaning, len(self.numbers))
+        home, place = self.seen.get(-1 if answer.sequence is None else answer.sequence, (None, None))
+        compared = answer.prefix_logprob is None or self.ends_left_out
         return JudgedAnswer(
-            meaning=self.numbers.get(answer.meaning, len(self.numbers)),
+            meaning=meaning,
             logprob=answer.logprob,
-            sequence=None if answer.sequence is None else self.seen.get(answer.sequence),
+            sequence=place if home == meaning and compared else None,
             token_entropy=answer.token_entropy,
             prefix_logprob=answer.prefix_logprob,
         )

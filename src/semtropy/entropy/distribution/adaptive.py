@@ -46,7 +46,7 @@ def cdf(
     """
     c, floor = whole_counts(counts), clean_floors(vector(floors, "floors"))
     _check_length(c, floor, "counts")
-    check_alpha(alpha)
+    alpha = check_alpha(alpha)
     return _refine(c + (alpha - 1.0), np.ones(c.size), floor, size, points, alpha, tolerance)
 
 
@@ -78,9 +78,8 @@ def two_level_cdf(
     floor = clean_floors(vector(floors, "floors"))
     u = np.zeros(floor.size) if no_logprob is None else whole_counts(no_logprob, least=0, name="no_logprob")
     _check_length(u, floor, "no_logprob")
-    check_alpha(alpha)
-    if not 1e-3 <= theta <= 1e3:
-        raise InputError(f"theta is {theta}: it must be a number from 0.001 to 1000")
+    alpha = check_alpha(alpha)
+    theta = check_alpha(theta, "theta")
     return _refine(u + (alpha - theta), np.full(floor.size, theta), floor, size, points, alpha, tolerance)
 
 
