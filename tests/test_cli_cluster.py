@@ -12,12 +12,23 @@ from pathlib import Path
 
 import pytest
 
+from limited import limited
 from semtropy.cli import main
 from semtropy.recording import read_recording
 
 HEADER = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
 CITIES = ("Paris", "It is Paris.", "Rome", "I don't know.", "The answer is Rome.")
 COMMAND = (sys.executable, "-c", "import sys; from semtropy.cli import main; sys.exit(main())")
+
+ON_A_FULL_DISK = """
+import signal
+from semtropy.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True  # a module compiled under the limit would be stored cut off
+size = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+sys.exit(main(sys.argv[2:]))
+"""
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -74,7 +85,7 @@ class TestCluster:
             first.send_signal(signal.SIGINT)
             _, error = first.communicate(timeout=120)
         assert first.returncode == 130
-        assert error.splitlines()[-1] == "semtropy: interrupted"
+        assert error.splitlines()[-1] == "semtropy: interrupted: run the same command again to continue"
         assert not out.exists()
         before = journal.read_text().count("\n") - 1
         again = run(*arguments)
@@ -118,6 +129,19 @@ class TestCluster:
         assert "in.jsonl" in error
         assert said in error
         assert not (tmp_path / "out.jsonl").exists()
+
+    @pytest.mark.skipif(
+        not sys.platform.startswith("linux"), reason="reads the memory of a process as Linux tells it"
+    )
+    def test_a_full_disk_is_one_line(self, tmp_path: Path) -> None:
+        source, out = recorded(tmp_path / "in.jsonl", 20), tmp_path / "out.jsonl"
+        command = ["cluster", str(source), str(out), "--judge", "exact", "--all"]
+        done = limited(ON_A_FULL_DISK, 500, *command, limit=4e9)
+        assert done.returncode == 1, done.stderr
+        [line] = done.stderr.splitlines()
+        assert ".out.jsonl.clustering: cannot be written: " in line
+        assert main(command) == 0  # goes on from a line that was cut short
+        assert [file.name for file in sorted(tmp_path.iterdir())] == ["in.jsonl", "out.jsonl"]
 
 
 class TestMeanings:

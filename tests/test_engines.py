@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -47,3 +49,26 @@ def test_a_cache_is_of_one_machine(command: str, tmp_path: Path, capsys: pytest.
 def test_an_engine_that_there_is_not() -> None:
     with pytest.raises(InputError, match="choose one of local, ray"):
         load_work_engine("slurm")
+
+
+KILLED = """
+import os
+from semtropy.study.evaluate.parallel import parallel_map
+
+def work(number):
+    return number
+
+if __name__ == "__main__":
+    with parallel_map(2, None) as run:
+        print(*run("step", work, range(4)), flush=True)
+        os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    # Workers hold the other end of the pipe: this returns once the last of them has ended.
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (-9, "0 1 2 3\n"), done.stderr

@@ -20,6 +20,8 @@ import semtropy
 # `llm` judge asks a model, and `cli` comes last because `semtropy serve` starts the server.
 LAYERS = (
     "errors",
+    "input_files",
+    "output_files",
     "conversation",
     "samples",
     "evidence_checks",

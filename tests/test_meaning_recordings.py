@@ -135,6 +135,7 @@ class TestCluster:
             (b'["2", "digest", [0, -1]]\n', 3),
             (b'["2", [0, 1]]\n', 3),
             (b"7\n", 3),
+            (b"[" * 100_000 + b"\n", 3),
         ],
     )
     def test_a_damaged_journal_is_one_line(
@@ -153,6 +154,31 @@ class TestCluster:
     def test_not_onto_itself(self, recording: Path) -> None:
         with pytest.raises(InputError, match="the output is the input"):
             cluster_recording(recording, recording, Exact())
+
+    @pytest.mark.parametrize("name", ["folder.jsonl", "out.txt", "missing/out.jsonl"])
+    def test_an_output_that_cannot_be_written_is_told_before_the_work(
+        self, name: str, recording: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "folder.jsonl").mkdir()
+        before = sorted(tmp_path.rglob("*"))
+        judge = ScriptedJudge(lambda q, a, b: 1 / 0)
+        with pytest.raises(InputError, match=r"folder|must end in"):
+            cluster_recording(recording, tmp_path / name, judge, every=True)
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_two_runs_cannot_share_an_output(self, recording: Path, tmp_path: Path) -> None:
+        out, refused = tmp_path / "out.jsonl", []
+
+        def judge(question: str, one: str, other: str) -> float:
+            with pytest.raises(InputError, match="another process is writing"):
+                cluster_recording(recording, out, Exact(), every=True)
+            refused.append(question)
+            return 0.0
+
+        cluster_recording(recording, out, ScriptedJudge(judge), every=True)
+        assert refused
+        assert read_recording(out).header["meanings_by"]["judge"] != "exact"
+        assert not list(tmp_path.glob(".out*"))
 
     def test_the_command_reports(
         self, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

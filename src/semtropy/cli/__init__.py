@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "parser"]
 
-# Each module has `register(subparsers)`, which sets `run` on its parser; heavy imports wait until `run`.
+# Each module has `register(subparsers)`, which sets `run` on its parser, and `resumes` where a second run goes on.
+# Heavy imports wait until `run`.
 COMMANDS: tuple[str, ...] = (
     "check",
     "serve",
@@ -82,7 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"semtropy: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("semtropy: interrupted", file=sys.stderr)
+        resumes = getattr(arguments, "resumes", False)
+        way_on = ": run the same command again to continue" if resumes else ""
+        print(f"semtropy: interrupted{way_on}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         return 1

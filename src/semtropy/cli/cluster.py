@@ -30,7 +30,7 @@ def register(commands: Any) -> None:
     )
     add("--all", action="store_true", help="also regroup questions whose samples have meanings")
     add("--window", type=int, default=64, metavar="N", help="questions judged together (default: 64)")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, resumes=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

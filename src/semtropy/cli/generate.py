@@ -59,7 +59,7 @@ def register(commands: Any) -> None:
         help="also group the samples by meaning, with this judge (see `semtropy cluster`)",
     )
     _add_engine_options(command)
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, resumes=True)
 
 
 def _add_dataset_options(command: argparse.ArgumentParser) -> None:

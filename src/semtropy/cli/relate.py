@@ -26,7 +26,7 @@ def register(commands: Any) -> None:
     add = parser.add_argument
     add("--first", type=int, default=20, metavar="N", help="relate the first N samples (default: 20)")
     add("--all", action="store_true", help="also judge questions that have relations")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, resumes=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,14 @@ from .limits import Limits
 from .parts import read_store
 from .schema import Recording, Row
 
-__all__ = ["Stream", "open_recording", "read_recording", "read_rows", "write_recording"]
+__all__ = [
+    "Stream",
+    "check_recording_output",
+    "open_recording",
+    "read_recording",
+    "read_rows",
+    "write_recording",
+]
 
 PARQUET_MAGIC = b"PAR1"
 
@@ -122,15 +130,33 @@ def write_recording(
     >>> write_recording(path, {"semtropy_recording": 1, "model": "m", "temperature": 1.0, "eos_included": True}, rows)
     1
     """
-    name = Path(path).name
-    if name.endswith(".parquet"):
+    _check_name(path)
+    if Path(path).name.endswith(".parquet"):
         count: int = import_module(".parquet", __package__).write_parquet(path, header, rows)
         return count
-    if not name.endswith((".jsonl", ".jsonl.gz")):
+    return write_lines(path, header, rows)
+
+
+def check_recording_output(path: str | os.PathLike[str], *sources: str | os.PathLike[str]) -> None:
+    """Raise a `RecordingError` where a recording could not be written, or would replace a source, before any work."""
+    target = Path(path)
+    _check_name(path)
+    if any(os.path.realpath(source) == os.path.realpath(path) for source in sources):
+        raise RecordingError("the output is the input: name another file", path=str(path))
+    if target.is_dir():
+        raise RecordingError("cannot be written: it is a folder. Choose another name", path=str(path))
+    if not target.parent.is_dir():
+        raise RecordingError(
+            f"cannot be written: {target.parent} is not a folder. Create it, or choose another place",
+            path=str(path),
+        )
+
+
+def _check_name(path: str | os.PathLike[str]) -> None:
+    if not Path(path).name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
         raise RecordingError(
             "the name of a recording must end in .jsonl, .jsonl.gz or .parquet", path=str(path)
         )
-    return write_lines(path, header, rows)
 
 
 @contextmanager
@@ -146,9 +172,14 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _reader(path: Path, limits: Limits) -> Iterator[Header | Row]:
-    if path.is_dir():
-        return read_store(path, limits)
     try:
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            return read_store(path, limits)
+        if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
+            raise RecordingError(
+                "is a pipe, and a recording is read more than once: write it to a file first", path=str(path)
+            )
         with path.open("rb") as stream:
             magic = stream.read(4)
     except OSError as error:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Any, NoReturn
 
 from ..errors import RecordingError
+from ..output_files import replacing
 from .header import Header
 from .limits import LIFT, Limits
 from .schema import Row
@@ -152,12 +153,12 @@ class Writer:
         self.header = header if isinstance(header, Header) else Header(header)
         self.written = 0
         self._ids: set[str] = set()
-        self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
         self._stack = ExitStack()
 
     def __enter__(self) -> Writer:
         try:
-            plain = self._stack.enter_context(self._partial.open("wb"))
+            partial = self._stack.enter_context(replacing(self.path))
+            plain = self._stack.enter_context(partial.open("wb"))
         except OSError as error:
             self._cannot(error)
         self._stream: IO[bytes] | gzip.GzipFile = plain
@@ -167,8 +168,9 @@ class Writer:
                 packed = gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0, compresslevel=6)
                 self._stream = self._stack.enter_context(packed)
             self._put(self.header, 1)
-        except BaseException:  # `with` calls `__exit__` only after this method has returned
-            self._discard()
+        except BaseException as error:  # `with` calls `__exit__` only after this method has returned
+            with suppress(OSError):
+                self._stack.__exit__(type(error), error, error.__traceback__)
             raise
         return self
 
@@ -205,19 +207,10 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._stack.close()  # writes the last bytes
-            if kind is None:
-                self._partial.replace(self.path)
+            self._stack.__exit__(kind, error, trace)  # writes the last bytes, and renames the file
         except OSError as failure:
-            self._cannot(failure)
-        finally:
-            self._discard()
-
-    def _discard(self) -> None:
-        with suppress(OSError):
-            self._stack.close()
-        with suppress(OSError):
-            self._partial.unlink()
+            if failure is not error:
+                self._cannot(failure)
 
     def _cannot(self, error: OSError) -> NoReturn:
         raise RecordingError(cannot_write(error), path=str(self.path)) from None

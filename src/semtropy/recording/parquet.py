@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MissingExtra, RecordingError
+from ..output_files import replacing
 from .columns import ANSWER, ROW, SAMPLE, Layout, pack, unpack
 from .header import Header
 from .jsonlines import cannot_write
@@ -78,21 +78,19 @@ def write_parquet(
     pa = _arrow()
     target = Path(path)
     head = header if isinstance(header, Header) else Header(header)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     schema = _schema(pa, _writable(head, target, None))
     checked = _checked(rows, head, target)
     written = 0
     try:
-        with pa.parquet.ParquetWriter(partial, schema, compression="zstd") as writer:
+        with (
+            replacing(target) as partial,
+            pa.parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
+        ):
             while group := list(islice(checked, ROWS_PER_GROUP)):
                 writer.write_table(pa.Table.from_arrays(_arrays(group, schema), schema=schema))
                 written += len(group)
-        partial.replace(target)
     except OSError as error:
         raise RecordingError(cannot_write(error), path=str(path)) from None
-    finally:
-        with suppress(OSError):
-            partial.unlink()
     return written
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..output_files import lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,39 +39,49 @@ class JudgingJournal:
     key    what is being done: a journal with another key is started anew
     valid  whether a finding that was read has the right form
 
-    A last line that was cut short is dropped; any other damage is an `InputError` that names the file and line. Memory
-    holds one line.
+    A last line that was cut short is dropped; any other damage is an `InputError` that names the file and line, and so
+    is a journal that another process is writing. Memory holds one line.
     """
 
     def __init__(self, path: Path, key: dict[str, Any], valid: Callable[[Any], bool]) -> None:
         self.path, self.resumed = path, 0
         self._key, self._valid = key, valid
+        self._entries, self._finished = 0, False
         self._file: IO[bytes]
 
     def __enter__(self) -> JudgingJournal:
         try:
-            whole = self._check() if self.path.is_file() else 0
-            self._file = self.path.open("r+b" if whole else "w+b")
-            self._file.truncate(whole)
-            if not whole:
-                self._write(self._key)
+            self.path.touch()
+            self._file = self.path.open("r+b")
         except OSError as error:
             raise self._cannot(error) from None
+        if not lock(self._file):
+            self._file.close()
+            raise InputError(f"{self.path}: another process is writing the same output: wait for it to end")
+        try:
+            whole = self._check()
+            self._cut(whole)
+            if not whole:
+                self._write(self._key)
+        except InputError:  # `with` calls `__exit__` only after this method has returned
+            with suppress(OSError):
+                self._file.close()
+            raise
         return self
 
     def _check(self) -> int:
         """The length of the lines that can be used, in bytes; 0 where they were written for another key."""
         whole = 0
-        with self.path.open("rb") as file:
-            for place, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break  # cut short
-                entry = self._parse(line, place)
-                if place == 1 and entry != self._key:
-                    return 0
-                if place > 1 and not self._is_entry(entry):
-                    raise self._damaged(place)
-                whole += len(line)
+        for place, line in enumerate(iter(self._file.readline, b""), start=1):
+            if not line.endswith(b"\n"):
+                break  # cut short
+            entry = self._parse(line, place)
+            if place == 1 and entry != self._key:
+                return 0
+            if place > 1 and not self._is_entry(entry):
+                raise self._damaged(place)
+            whole += len(line)
+            self._entries = place - 1
         return whole
 
     def _is_entry(self, entry: Any) -> bool:
@@ -81,7 +93,7 @@ class JudgingJournal:
     def _parse(self, line: bytes, place: int) -> Any:
         try:
             return json.loads(line)
-        except ValueError:  # also bytes that are no UTF-8
+        except (ValueError, RecursionError):  # also bytes that are no UTF-8
             raise self._damaged(place) from None
 
     def _damaged(self, place: int) -> InputError:
@@ -113,6 +125,7 @@ class JudgingJournal:
     def add(self, label: str, digest: str, found: Any) -> None:
         """Keep what was found of the next row: its id, the digest of its texts, and the finding."""
         self._write([label, digest, found])
+        self._entries += 1
 
     def _write(self, entry: Any) -> None:
         try:
@@ -141,8 +154,16 @@ class JudgingJournal:
         return found
 
     def finished(self) -> None:
-        """The output is whole: nothing is left to resume."""
-        self.path.unlink(missing_ok=True)
+        """The output is whole: nothing is left to resume, and the file is removed at the end."""
+        self._finished = True
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self._file.close()  # tries again to write what a full disk did not take
+        except OSError as error:
+            if kind is None:
+                raise self._cannot(error) from None
+        finally:
+            if self._finished or not self._entries:
+                with suppress(OSError):
+                    self.path.unlink()

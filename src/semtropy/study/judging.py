@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import InputError
 from ..meaning.partition import Tally
 from ..recording import Header, open_recording, write_recording
+from ..recording.formats import check_recording_output
 from .engines import work_here
 from .journal import JudgingJournal, digest_of
 
@@ -129,8 +129,7 @@ def judge_recording(
     load    loads the same judge where `engine` needs it; without it `judge` itself is used
     watch   called with the number of questions done
     """
-    if Path(source).resolve() == Path(out).resolve():
-        raise InputError(f"{out}: the output is the input: name another file")
+    check_recording_output(out, source)
     started = time.monotonic()
     made = {"judge": str(getattr(judge, "name", type(judge).__name__)), **judging.options}
     beside = Path(out).with_name(f".{Path(out).name}.{judging.doing}")

@@ -1,4 +1,4 @@
-"""Output files: written under a temporary name and renamed, so a file is complete or absent."""
+"""Output files of the study: checked before the work, complete or as before, and explained where they fail."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import InputError, StoreError
+from ..output_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,15 +46,11 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 @contextmanager
 def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path that is renamed to `path` at the end; on failure it is removed and `path` is as before."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        yield partial
-        partial.replace(target)
+        with replacing(path) as partial:
+            yield partial
     except OSError as error:
-        _explain(target, error)
-    finally:
-        partial.unlink(missing_ok=True)
+        _explain(Path(path), error)
 
 
 def write_file(path: str | os.PathLike[str], content: str | bytes) -> None:

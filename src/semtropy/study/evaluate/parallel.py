@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -75,8 +76,20 @@ def parallel_map(
     if processes <= 1:
         yield ParallelMap(map, progress, map)
         return
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _end_with_parent) as pool:
         yield ParallelMap(pool.map, progress, pool.map)
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is killed; it would wait for work for ever."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, name="semtropy-parent", daemon=True).start()
 
 
 def _apply(engine: WorkEngine, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
