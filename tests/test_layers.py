@@ -43,6 +43,7 @@ LAYERS = (
     "mixed_belief",
     "step",
     "terms",
+    "exchange",
     "inquiry",
     "conclusion",
     "recording",

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from .asking import adraw_round, draw_round
+from .asking import adraw_round, ajudge_round, draw_round, judge_round
 from .conclusion import conclude
 from .conversation import Prompt, as_messages, judge_question, last_question
 from .errors import InputError
@@ -115,7 +115,7 @@ class Checker:
             if isinstance(event, Draw):
                 exchange.reply = draw_round(model, prompt, event, rng, deadline)
             elif isinstance(event, Compare):
-                exchange.reply = self.judge.entails(event.pairs)
+                exchange.reply = judge_round(self.judge, event.pairs, deadline)
             else:
                 yield event
 
@@ -131,11 +131,13 @@ class Checker:
         rng, deadline, model = np.random.default_rng(rng), self._deadline(earlier), self._asked_model(earlier)
         prompt = self._prompt(prompt)
         exchange = self._exchange(prompt, answer, earlier)
+        # Samples that are there already are compared with an answer that came later, whatever time is left.
+        judged_by = deadline if earlier is None else None
         for event in exchange:
             if isinstance(event, Draw):
                 exchange.reply = await adraw_round(model, prompt, event, rng, deadline)
             elif isinstance(event, Compare):
-                exchange.reply = await asyncio.to_thread(self.judge.entails, event.pairs)
+                exchange.reply = await ajudge_round(self.judge, event.pairs, judged_by)
             else:
                 yield event
 

@@ -8,29 +8,31 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, cast
 
 from .errors import ConvergenceError, ImpossibleLogprobs, InputError, ModelTimeout, NoAnswer
+from .exchange import LATE, Compare, Draw, Drawn, Exchange, Triple
 from .fields import FieldReader
 from .labelled import LabelledDraws
 from .mixed_belief import mixed
-from .nouns import Belief, Evidence, JudgedAnswer, Partition, Sample
+from .nouns import Belief, Evidence, JudgedAnswer, Partition, Sample, not_an_entropy
 from .pace import IN_PROCESS, Pace, samples_until_agreement
 from .refusals import missing_answer
-from .samples import weighed_by_samples, without_certainty
+from .samples import generated_tokens, weighed_by_samples, without_certainty
 from .step import PENDING, FieldStep, Step
 from .stopping import FixedSamples, Reason, Spent
 from .terms import ANSWER_TEMPERATURE, Calibrated, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from .fields import FieldReading
     from .nouns import Floats, Token
 
 __all__ = [
     "ANSWER_TEMPERATURE",
+    "LATE",
     "PENDING",
     "Calibrated",
     "Compare",
@@ -41,10 +43,9 @@ __all__ = [
     "Grouping",
     "Step",
     "Terms",
+    "Triple",
     "inquire",
 ]
-
-Triple = tuple[str, str, str]
 
 CONTRADICTION = (
     "the log-probabilities of different answers sum to more than 1, so they are not those of the samples: "
@@ -52,39 +53,6 @@ CONTRADICTION = (
 )
 LIKELY = 0.5
 """The least probability of a given answer's wording that is believed to be that of the model's own answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """Asks for `n` samples at `temperature` and, with them, for one answer at `answer_at` where that is set.
-
-    `answer_at` is None once there is an answer: drawn in an earlier round, or given by the caller. `weigh` is such an
-    answer whose log-probability is asked for.
-    """
-
-    n: int
-    temperature: float = 1.0
-    answer_at: float | None = None
-    weigh: Sample | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """The reply to a Draw: no samples means the model has no more, or that time ran out (`late`).
-
-    `answer` is the one drawn, or the one that was weighed.
-    """
-
-    samples: Sequence[Sample]
-    answer: Sample | None = None
-    late: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """Asks for the judge's probability of each (question, a, b): does a entail b?"""
-
-    pairs: Sequence[Triple]
 
 
 class Grouping(Protocol):
@@ -147,6 +115,10 @@ def inquire(
         yield step
 
 
+class _JudgeLate(Exception):
+    """Time ran out while the judge compared."""
+
+
 class _Inquiry:
     """The state of one inquiry: the answer, the samples, their meanings, and what was spent."""
 
@@ -160,6 +132,7 @@ class _Inquiry:
         self.answer_label: int | None = None
         self.spent = Spent()
         self.judge_calls = 0
+        self.uncompared: list[Sample] = []  # drawn, but the judge ran out of time
         self.torn = False  # whether agreement alone could no longer decide
         self.weighed = False  # whether the endpoint was asked to weigh the answer
         self.beliefs: dict[Evidence, Belief] = {}
@@ -216,13 +189,22 @@ class _Inquiry:
             self.answer = without_certainty(self._weighed(drawn.answer))
         if self.answer is None:
             self.answer = drawn.samples[0]
-        if self.answer_label is None and self.answer is not PENDING:
-            self.answer_label = yield from self._place(self.answer)
         # Draws without replacement come from our own decoding, where a probability of 1 is one.
         certain = without_certainty if self.terms.replacement else (lambda sample: sample)
-        for sample in map(certain, drawn.samples):
-            self.labels.append((yield from self._place(sample)))
-            self.samples.append(sample)
+        waiting = [certain(sample) for sample in drawn.samples]
+        try:
+            if self.answer_label is None and self.answer is not PENDING:
+                self.answer_label = yield from self._place(self.answer)
+            while waiting:
+                self.labels.append((yield from self._place(waiting[0])))
+                self.samples.append(waiting.pop(0))
+        except _JudgeLate:
+            self.uncompared = waiting
+            placed = self.samples or (self.answer_label is not None and self.terms.estimator.uses_answer)
+            if not placed:
+                raise ModelTimeout(
+                    "the judge compared nothing within the seconds allowed: allow more, or use a faster judge"
+                ) from None
         if self.answer is not None:
             self.answer = weighed_by_samples(self.answer, self.samples)
 
@@ -240,18 +222,21 @@ class _Inquiry:
             pairs = next(placing)
             while True:
                 self.judge_calls += len(pairs)
-                pairs = placing.send(cast("Floats", (yield Compare(pairs))))
+                judged = yield Compare(pairs)
+                if judged is LATE:
+                    raise _JudgeLate
+                pairs = placing.send(cast("Floats", judged))
         except StopIteration as placed:
             return int(placed.value)
 
     def step(self, *, seconds: float) -> Step:
         """The belief after this round, and whether to stop."""
         assert self.answer is not None
-        paid = self.samples if self.answer_given else [*self.samples, self.answer]
+        paid = [*self.samples, *self.uncompared, *([] if self.answer_given else [self.answer])]
         self.spent = Spent(
             samples=len(self.samples),
             rounds=self.spent.rounds + 1,
-            tokens=_tokens(paid),
+            tokens=generated_tokens(paid),
             judge_calls=self.judge_calls,
             seconds=seconds,
         )
@@ -284,9 +269,9 @@ class _Inquiry:
         """The estimate, computed once for fields with the same evidence."""
         if evidence not in self.beliefs:
             belief = self.beliefs[evidence] = self._estimate(evidence)
-            if not math.isfinite(belief.mean):
-                name = self.terms.estimator.name
-                raise ConvergenceError(f"the estimator {name} returned {belief.mean}: not an entropy")
+            wrong = not_an_entropy(belief)
+            if wrong is not None:
+                raise ConvergenceError(f"the estimator {self.terms.estimator.name} returned {wrong}")
         return self.beliefs[evidence]
 
     def _estimate(self, evidence: Evidence) -> Belief:
@@ -333,29 +318,14 @@ class _Inquiry:
     def _reason(self, step: Step) -> Reason | None:
         if step.missing is not None:
             return Reason.NO_ANSWER
+        if self.uncompared:
+            return Reason.SECONDS
         waited = [field for field in step.fields if field.required] or step.fields
         reasons = [field.step.reason for field in waited] or [self.terms.rule(step.belief, self.spent)]
         if None in reasons:
             return self.terms.budget.exhausted(self.spent)
         worst = (Reason.DECIDED_HIGH, Reason.NO_ANSWER)
         return Reason.DECIDED_HIGH if any(each in worst for each in reasons) else reasons[0]
-
-
-class Exchange:
-    """Iterates over the events of `inquire`; a driver puts its answer to each into `reply` before the next."""
-
-    def __init__(self, loop: Generator[Draw | Compare | Step, Drawn | Floats | None, None]) -> None:
-        self._loop = loop
-        self.reply: Drawn | Floats | None = None
-
-    def __iter__(self) -> Iterator[Draw | Compare | Step]:
-        while True:
-            reply, self.reply = self.reply, None
-            try:
-                event = self._loop.send(reply)
-            except StopIteration:
-                return
-            yield event
 
 
 def _if_likely(drawn: Drawn, weighed: Sample | None) -> Drawn:
@@ -378,17 +348,3 @@ def _cut_short(step: Step | None, drawn: Drawn, *, spent: Spent) -> Step:
     if step is None:
         raise NoAnswer("the model returned no answer: try another prompt or model")
     return replace(step, spent=spent, reason=Reason.SECONDS if drawn.late else Reason.EXHAUSTED)
-
-
-def _tokens(samples: Sequence[Sample]) -> int | None:
-    """How many tokens were generated, or None where the model does not say."""
-    total = 0
-    for sample in samples:
-        if sample.token_count is not None:
-            total += sample.token_count
-            continue
-        counted = sample.tokens if sample.tokens is not None else sample.token_logprobs
-        if counted is None:
-            return None
-        total += len(counted)
-    return total

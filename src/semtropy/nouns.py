@@ -5,12 +5,13 @@ Entropy is in nats everywhere. Unknown is None, never 0 or NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .conversation import Prompt  # noqa: TC001
-from .errors import InputError
+from .errors import ConvergenceError, InputError
 from .evidence import Evidence, JudgedAnswer
 from .samples import LOGPROB_SLACK, Partition, Sample, Token
 
@@ -38,7 +39,11 @@ __all__ = [
     "Sample",
     "Token",
     "central_interval",
+    "not_an_entropy",
 ]
+
+
+ROUNDING = 1e-9  # by which a variance may be below 0, or a probability above 1
 
 
 class Distribution(Protocol):
@@ -135,7 +140,25 @@ class Belief:
         """P(entropy > x), or None for a method without a distribution."""
         if self.distribution is None:
             return None
-        return float(1.0 - self.distribution.cdf([x])[0])
+        above = float(1.0 - self.distribution.cdf([x])[0])
+        if not math.isfinite(above):  # compared with a threshold, it would count as below
+            raise ConvergenceError(f"the distribution of the entropy gave {above} as a probability")
+        return above
+
+
+def not_an_entropy(belief: Belief) -> str | None:
+    """What keeps a belief from being one about an entropy, None where nothing does.
+
+    >>> not_an_entropy(Belief(0.5, float("inf")))
+    'inf as the variance'
+    """
+    if not math.isfinite(belief.mean):
+        return f"{belief.mean}: not an entropy"
+    if belief.variance is not None and not -ROUNDING <= belief.variance < math.inf:
+        return f"{belief.variance} as the variance"
+    if belief.agreement is not None and not -ROUNDING <= belief.agreement.mean <= 1 + ROUNDING:
+        return f"{belief.agreement.mean} as the agreement, which is a probability"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
 
 from .errors import InputError
 
@@ -18,6 +21,7 @@ __all__ = [
     "check_logprob",
     "check_logprobs",
     "check_token_entropy",
+    "generated_tokens",
     "is_count",
     "shown",
     "weighed_by_samples",
@@ -72,6 +76,13 @@ class Sample:
     prefix_logprob: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise InputError(f"text is a {type(self.text).__name__}: an answer is a str")
+        for name in ("tokens", "token_logprobs", "token_entropies"):
+            values = getattr(self, name)
+            if values is not None and not isinstance(values, tuple):
+                object.__setattr__(self, name, _as_tuple(name, values))
+        _check_tokens(self.tokens)
         check_logprob("logprob", self.logprob)
         check_logprob("prefix_logprob", self.prefix_logprob)
         check_logprob("sampling_logprob", self.sampling_logprob)
@@ -81,6 +92,16 @@ class Sample:
         if self.token_count is not None and not is_count(self.token_count):
             raise InputError(
                 f"token_count is {shown(self.token_count)}: a whole number, 0 or more (None where unknown)"
+            )
+        if not isinstance(self.complete, bool | np.bool_):
+            raise InputError(
+                f"complete is {shown(self.complete)}: True, or False for an answer that was cut off"
+            )
+        if self.temperature is not None and not (
+            _is_number(self.temperature) and 0 <= self.temperature < math.inf
+        ):
+            raise InputError(
+                f"temperature is {shown(self.temperature)}: a finite number, 0 or more (None where unknown)"
             )
 
 
@@ -117,7 +138,7 @@ def check_logprob(name: str, value: float | None) -> None:
     if value is None:
         return
     try:
-        fine = math.isfinite(value) and value <= LOGPROB_SLACK
+        fine = _is_number(value) and math.isfinite(value) and value <= LOGPROB_SLACK
     except (TypeError, ValueError, OverflowError):  # text, or a whole number that no float holds
         fine = False
     if not fine:
@@ -137,6 +158,31 @@ def check_logprobs(name: str, values: Sequence[float]) -> None:
     for place, value in enumerate(values):
         check_logprob(f"{name}[{place}]", math.nan if value is None else value)
     raise InputError(f"{name} sums to minus infinity: leave out log-probabilities that are not known")
+
+
+def _as_tuple(name: str, values: object) -> tuple[object, ...]:
+    """A list or an array as a tuple, which can be hashed."""
+    try:
+        if not isinstance(values, str | bytes):
+            return tuple(values.tolist() if isinstance(values, np.ndarray) else values)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise InputError(
+        f"{name} is a {type(values).__name__}: give a tuple, one entry per token (None where unknown)"
+    )
+
+
+def _check_tokens(tokens: tuple[Token, ...] | None) -> None:
+    """Refuse tokens that cannot be compared, such as lists of ids."""
+    try:
+        hash(tokens)
+    except TypeError as error:
+        raise InputError(f"tokens must be ids or texts, one per token: {error}") from error
+
+
+def _is_number(value: object) -> bool:
+    """Whether this is one number, which text, truth values and arrays are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_token_entropy(value: float) -> None:
@@ -220,13 +266,36 @@ class Partition:
 
 
 def without_certainty(sample: Sample) -> Sample:
-    """The sample, its log-probability unknown where it is 0, or above 0 by rounding.
+    """The sample, its log-probability unknown where it stands for a probability of exactly 1.
 
     No model is that sure of a whole answer, but servers that do not compute log-probabilities send zeros. Believed,
     one such number would settle the entropy at 0.
+
+    >>> without_certainty(Sample("Paris", 0.0)).logprob, without_certainty(Sample("Paris", -1e-7)).logprob
+    (None, -1e-07)
     """
-    known = sample.logprob, sample.sampling_logprob, sample.prefix_logprob
-    if all(value is None or value < 0 for value in known):
-        return sample
-    logprob, sampling, prefix = (None if value is None or value >= 0 else value for value in known)
-    return replace(sample, logprob=logprob, sampling_logprob=sampling, prefix_logprob=prefix)
+    names = ("logprob", "sampling_logprob", "prefix_logprob")
+    unknown: dict[str, Any] = {name: None for name in names if _is_certain(getattr(sample, name))}
+    tokens = sample.token_logprobs
+    if tokens and all(value >= 0.0 for value in tokens):
+        count = len(tokens) if sample.token_count is None else sample.token_count
+        unknown |= {"token_logprobs": None, "token_count": count}
+    return replace(sample, **unknown) if unknown else sample
+
+
+def _is_certain(logprob: float | None) -> bool:
+    return logprob is not None and math.exp(logprob) >= 1.0
+
+
+def generated_tokens(samples: Sequence[Sample]) -> int | None:
+    """How many tokens were generated, or None where the model does not say."""
+    total = 0
+    for sample in samples:
+        if sample.token_count is not None:
+            total += sample.token_count
+            continue
+        counted = sample.tokens if sample.tokens is not None else sample.token_logprobs
+        if counted is None:
+            return None
+        total += len(counted)
+    return total

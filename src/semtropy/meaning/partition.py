@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..nouns import Partition
+from ..samples import shown
 from .arithmetic import conflict
 from .normal import normalise
 from .quantity import Quantity, quantity
@@ -39,6 +40,7 @@ MODES = {
 
 PRIOR = 0.6  # the weight of the prior odds, fitted on sampled answers (docs/judge-card.md)
 _MOST = 2.0  # prior log-odds at most: more answers than the weight was fitted on make no stronger prior
+_SLACK = 1e-3  # what rounding in half precision may add to a probability
 _MEMBERS = 50  # different answers of a meaning that a new one's numbers are compared with
 
 
@@ -263,14 +265,20 @@ class Grouper:
 
     def _ask(self, *triples: Triple) -> Generator[list[Triple], Floats, Floats]:
         """The judge's values, checked: one a triple, or a row of three relations in mode 'relaxed'."""
-        judged = np.asarray((yield list(triples)), dtype=float)
+        reply = yield list(triples)
+        try:
+            judged = np.asarray(reply, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the judge gave {shown(reply)}: a judge returns probabilities") from error
         self.tally += Tally(judgements=len(triples))
         if judged.shape[:1] != (len(triples),) or judged.shape[1:] not in ((), (3,)):
             raise InputError(
                 f"the judge gave an array of shape {judged.shape} for {len(triples)} triples: one value per triple"
             )
-        if not np.all(np.isfinite(judged)):
-            raise InputError("the judge gave a value that is not a number: a judge returns probabilities")
+        if not np.all((judged >= -_SLACK) & (judged <= 1 + _SLACK)):
+            raise InputError(
+                f"the judge gave {shown(judged.tolist())}: a judge returns probabilities, between 0 and 1"
+            )
         return judged if self.mode == "relaxed" or judged.ndim == 1 else judged[:, 0]
 
     def _remember(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -106,7 +105,7 @@ class AsyncFunctionModel(FunctionModel):
         samples = self._read(await self._function(messages, n, temperature))
         if samples:
             missing = (self._function(messages, 1, temperature) for _ in range(n - len(samples)))
-            samples += [sample for reply in await asyncio.gather(*missing) for sample in self._read(reply)]
+            samples += [sample for reply in await portal.together(missing) for sample in self._read(reply)]
         return samples[:n]
 
     def sample(

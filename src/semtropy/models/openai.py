@@ -6,7 +6,6 @@ untruncated distribution; a parameter that an endpoint refuses is left out of la
 
 from __future__ import annotations
 
-import asyncio
 import os
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -92,7 +91,7 @@ class _OpenAIModel(ABC):
         """The answers to several requests at once, in their order; a part is a number of answers and a generator."""
         asked = [replace(wanted, n=size, seed=int(rng.integers(1 << 31))) for size, rng in parts]
         requests = (self._request(fields, each, read) for each in asked)
-        return [sample for some in await asyncio.gather(*requests) for sample in some]
+        return [sample for some in await portal.together(requests) for sample in some]
 
     async def _request(
         self, fields: dict[str, Any], wanted: Wanted, read: Callable[..., Sample]
