@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,13 @@ class TestCached:
         assert len(store) == 5
         assert set(store.get([bytes([n]) * 16 for n in range(12)])) == {bytes([n]) * 16 for n in range(7, 12)}
         store.close()
+
+    def test_a_store_that_is_forgotten_lets_go_of_its_file(self, tmp_path: Path) -> None:
+        store = JudgementStore(tmp_path / "j.sqlite")
+        connection = store._db
+        del store
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
 
     def test_no_text_is_on_the_disk(self, tmp_path: Path) -> None:
         judge = Cached(ScriptedJudge({}, default=0.0), path=tmp_path / "j.sqlite")
