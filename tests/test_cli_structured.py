@@ -86,8 +86,8 @@ def test_groups_are_listed_by_field(files: Any, capsys: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--schema", "nowhere.json"], "--schema nowhere.json: No such file or directory"),
-        (["--schema", "{prompts}"], "prompts.json: not JSON: "),
+        (["--schema", "nowhere.json"], "--schema nowhere.json: cannot be read: No such file or directory"),
+        (["--schema", "{prompts}"], "prompts.json: is not JSON (expecting"),
         (["--schema", "{list}"], "list.json: expected a JSON schema, which is an object"),
         (["--tools", "{schema}"], "schema.json: expected a list of tools"),
         (["--choices", "yes"], "choices are yes: give at least two, all different"),

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import InputError
+from .input_files import read_json
+from .output_files import replacing
 
 if TYPE_CHECKING:
     import os
@@ -40,6 +41,10 @@ class Logistic:
 
     slope: float
     intercept: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.slope) and math.isfinite(self.intercept)):
+            raise InputError("slope and intercept must be finite numbers")
 
     def __call__(self, entropies: ArrayLike) -> NDArray[np.float64]:
         x = self.slope * np.asarray(entropies, dtype=float) + self.intercept
@@ -68,6 +73,8 @@ class Isotonic:
             raise InputError(
                 f"{len(self.knots)} knots with {len(self.values)} values: one each, at least one"
             )
+        if not (all(map(math.isfinite, self.knots)) and all(0 <= value <= 1 for value in self.values)):
+            raise InputError("knots must be finite numbers, and values probabilities from 0 to 1")
         if any(b <= a for a, b in zip(self.knots, self.knots[1:], strict=False)):
             raise InputError("knots do not grow: they are entropies in increasing order")
         if any(b < a for a, b in zip(self.values, self.values[1:], strict=False)):
@@ -111,6 +118,12 @@ class Calibration:
     target_error: float | None = None
     about: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
+    def __post_init__(self) -> None:
+        for name in ("threshold", "target_error"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise InputError(f"{name} is {value}: it must be a probability from 0 to 1")
+
     def __call__(self, belief: Belief) -> float:
         return float(self.curve([belief.mean])[0])
 
@@ -142,19 +155,13 @@ class Calibration:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibration to a JSON file."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        with replacing(path) as partial:
+            partial.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Calibration:
         """Read what `save` wrote; an error names the file and the field."""
-        try:
-            held = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-        except ValueError as error:
-            raise InputError(
-                f"{path}: is not JSON ({error}): `semtropy calibrate` makes such a file"
-            ) from None
+        held = read_json(path)
         if not isinstance(held, dict) or held.get("semtropy_calibration") != VERSION:
             raise InputError(
                 f"{path}, semtropy_calibration: expected {VERSION}: `semtropy calibrate` makes such a file"
@@ -169,7 +176,7 @@ class Calibration:
             )
         except KeyError as error:
             raise InputError(f"{path}, {error.args[0]}: is missing") from None
-        except (InputError, TypeError, ValueError) as error:
+        except (InputError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{path}: {error}") from None
 
 

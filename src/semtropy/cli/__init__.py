@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
+import os
 import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -75,10 +77,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; errors semtropy raises on purpose become one line on standard error and exit code 1."""
+    """Run one command; errors of its input and of the operating system become one line, and exit code 1."""
+    _print_anything()
     arguments = parser().parse_args(argv)
     try:
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        if sys.stdout is not None:  # None where it was closed by the caller
+            sys.stdout.flush()
+        return code
     except SemtropyError as error:
         say(f"semtropy: {error}", file=sys.stderr)
         return 1
@@ -88,4 +94,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"semtropy: interrupted{way_on}", file=sys.stderr)
         return 130
     except BrokenPipeError:
+        _abandon_output()
         return 1
+    except OSError as error:
+        say(f"semtropy: {error.filename or 'the output'}: {error.strerror or error}", file=sys.stderr)
+        _abandon_output()
+        return 1
+    except MemoryError:
+        print("semtropy: not enough memory: try fewer questions or samples at a time", file=sys.stderr)
+        return 1
+
+
+def _print_anything() -> None:
+    """Show characters that the output's encoding lacks as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _abandon_output() -> None:
+    """Drop what standard output did not take: Python would try again at its end, and complain."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError, SemtropyError
 from ._exit import EXIT_CODES
+from ._input import option_text
 from ._text import json_text, printable, say
 
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
 
 
 def _prompts(path: str) -> list[str]:
-    try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--file {path}: {error}") from error
-    prompts = [line.strip() for line in text.splitlines() if line.strip()]
+    prompts = [line.strip() for line in option_text("--file", path).splitlines() if line.strip()]
     if not prompts:
         raise InputError(f"--file {path}: no prompts in it; write one per line")
     return prompts

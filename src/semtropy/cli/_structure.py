@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ._input import option_json
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +42,7 @@ def structure_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.schema is not None:
         options["schema"] = _object(arguments.schema, "--schema")
     if arguments.tools is not None:
-        tools = _json(arguments.tools, "--tools")
+        tools = option_json("--tools", arguments.tools)
         if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
             raise InputError(
                 f"--tools {arguments.tools}: expected a list of tools, as in a request to an endpoint"
@@ -57,16 +56,7 @@ def structure_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _object(path: str, option: str) -> dict[str, Any]:
-    data = _json(path, option)
+    data = option_json(option, path)
     if not isinstance(data, dict):
         raise InputError(f"{option} {path}: expected a JSON schema, which is an object")
     return data
-
-
-def _json(path: str, option: str) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{option} {path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{option} {path}: not JSON: {error}") from None

@@ -55,12 +55,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(arguments: argparse.Namespace) -> int:
     """Fit, save the file and its figure, print what was found."""
     from ..study.calibrate import fit_calibration
-    from ..study.output import check_output_file, new_file
+    from ..study.output import check_output_file, explained
     from .evaluate import parse_budgets
 
     figure = arguments.figure or arguments.out.with_suffix(".png")
-    for path in (arguments.out, figure):
-        check_output_file(path)
+    inputs = [path for path in (arguments.recording, arguments.prior) if path is not None]
+    check_output_file(arguments.out, *inputs)
+    check_output_file(figure, arguments.out, *inputs)
     options = {}
     if arguments.prior is not None:
         from ..estimators import Prior
@@ -74,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         options=options,
     )
-    with new_file(arguments.out) as partial:
-        fitted.calibration.save(partial)
+    with explained(arguments.out):
+        fitted.calibration.save(arguments.out)
     _draw(fitted, figure)
     say(_summary(fitted), end="")
     return 0

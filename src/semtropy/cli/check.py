@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..verdict import THRESHOLD
 from ._exit import EXIT_CODES
+from ._input import option_json
 from ._structure import add_structure_options, structure_options
 from ._text import json_text, say
 from ._waiting import LivePicture, still_asking
@@ -139,10 +138,7 @@ def _messages(path: str) -> list[dict[str, Any]]:
     """The conversation in a file: a JSON list of messages, or an object that has one under `messages`."""
     from ..conversation import as_messages
 
-    try:
-        data = json.loads(sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"--messages {path}: {error}") from error
+    data = option_json("--messages", path)
     messages = data.get("messages") if isinstance(data, dict) else data
     if not isinstance(messages, list):
         raise InputError(f'--messages {path}: expected a list like [{{"role": "user", "content": "..."}}]')

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..study.output import check_output_file, check_output_folder, write_file
 
     if arguments.json is not None:
-        check_output_file(arguments.json)
+        check_output_file(arguments.json, *arguments.recordings)
     if arguments.out is not None:
         check_output_folder(arguments.out)
         from ..study.evaluate.report.figures import blank_figure

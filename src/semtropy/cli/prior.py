@@ -34,17 +34,16 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(arguments: argparse.Namespace) -> int:
     """Fit and write."""
-    from ..errors import InputError
     from ..estimators import Prior
     from ..recording import read_recording
+    from ..study.output import check_output_file, explained
 
+    check_output_file(arguments.out, *arguments.recordings)
     recordings = [read_recording(path) for path in arguments.recordings]
     rows = [row for recording in recordings for row in recording]
     prior = Prior.combine([Prior.fit(recording) for recording in recordings])
-    try:
+    with explained(arguments.out):
         prior.save(arguments.out)
-    except OSError as error:
-        raise InputError(f"--out {arguments.out}: cannot be written ({error.strerror})") from None
     with_answer = sum(
         row.answer is not None and row.judged_sample().sampling_logprob is not None for row in rows
     )

@@ -31,7 +31,9 @@ from scipy.special import logsumexp
 from ..entropy.observations import Observations
 from ..entropy.two_level import component_moments
 from ..errors import InputError
+from ..input_files import read_json
 from ..nouns import Evidence, JudgedAnswer
+from ..output_files import replacing
 from .component_mixture import ComponentMixture, tilt, united
 from .ends import DEFAULT_ENDS, fit_ends
 from .fitting import NEGLIGIBLE
@@ -135,16 +137,16 @@ class Prior:
 
     def save(self, path: str | Path) -> None:
         """Write a small JSON file."""
-        Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+        with replacing(path) as partial:
+            partial.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Prior:
         """Read what `save` wrote; files of version 1 are read too."""
+        held = read_json(path)
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-        except (ValueError, KeyError, TypeError) as error:
+            return cls.from_dict(held)
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise InputError(f"{path}: not a prior that semtropy saved ({error})") from None
 
     def as_dict(self) -> dict[str, Any]:

@@ -52,6 +52,8 @@ def prior_from_json(data: Mapping[str, Any]) -> PriorFields:
     entropy, ends = data.get("token_entropy"), tuple(float(end) for end in data.get("ends", DEFAULT_ENDS))
     if not ends or not all(0 < end <= 1 for end in ends):
         raise InputError('"ends" must be probabilities above 0')
+    if entropy is not None and not 0 <= float(entropy) < math.inf:
+        raise InputError('"token_entropy" must be a number from 0, or null')
     samples, answered = _mixture_from_json(data["samples"]), data["answered"]
     if answered and isinstance(answered[0], Mapping):
         answered = [answered]

@@ -6,7 +6,6 @@ checkpoint's config, never assumed.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..errors import InputError, MissingExtra
+from ..input_files import read_json
 from .onnx import OnnxEncoder
 from .shorten import pieces, shorten
 
@@ -123,7 +123,9 @@ def load_nli(name: str) -> Nli:
         config_path = folder / "config.json"
         if not config_path.is_file():
             raise InputError(f"{config_path}: no such file; its id2label says which output means entailment")
-        config = json.loads(config_path.read_text("utf-8"))
+        config = read_json(config_path)
+        if not isinstance(config, dict):
+            raise InputError(f"{config_path}: expected an object with id2label")
         labels = read_labels(config.get("id2label", {}), str(config_path))
         encoder = OnnxEncoder(folder / "model.onnx", folder / "tokenizer.json")
         limit = min(int(config.get("max_position_embeddings", _LIMIT)), _LIMIT)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from ..conversation import last_question
 from ..errors import InputError, ModelError
+from ..input_files import read_json
 from ..nouns import Sample
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ class ScriptedModel:
 
 
 def _checked(answers: Answers, prompt: str) -> dict[str, float]:
-    bad = [text for text, p in answers.items() if not (math.isfinite(p) and p > 0)]
+    bad = [p for p in answers.values() if type(p) not in (int, float) or not 0 < p < math.inf]
     if not answers or bad:
         raise InputError(f"the script for {prompt!r}: each answer needs a probability above 0")
     total = math.fsum(answers.values())
@@ -124,10 +123,7 @@ def _checked(answers: Answers, prompt: str) -> dict[str, float]:
 
 def scripted(path: str, *, replacement: bool = True) -> ScriptedModel:
     """Read a script from a JSON file: {"prompt": {"answer": probability}}; the prompt "*" answers all others."""
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {error}") from error
+    data = read_json(path)
     if not isinstance(data, dict) or not all(isinstance(answers, dict) for answers in data.values()):
         raise InputError(f'{path}: expected {{"prompt": {{"answer": probability}}}}')
     default = data.pop("*", None)

@@ -7,13 +7,15 @@ trust.
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import sys
 from dataclasses import dataclass
 
 from ..errors import InputError
 
-__all__ = ["LIFT", "Allowance", "Limits"]
+__all__ = ["LIFT", "Allowance", "Limits", "gunzip"]
 
 LIFT = "set SEMTROPY_LIMITS=off if you trust the file"
 MEGABYTE = 1 << 20
@@ -57,6 +59,20 @@ class Limits:
     def parquet_values(self, size: int) -> int:
         """The values that a Parquet file of `size` bytes may hold."""
         return max(self.values, self.ratio * size)
+
+
+def gunzip(data: bytes, allowed: int) -> bytes:
+    """Unpacked bytes: all of them, or somewhat more than `allowed`.
+
+    >>> len(gunzip(gzip.compress(bytes(100)), 1000))
+    100
+    """
+    chunks, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while size <= allowed and (chunk := file.read(MEGABYTE)):
+            chunks.append(chunk)
+            size += len(chunk)
+    return b"".join(chunks)
 
 
 class Allowance:

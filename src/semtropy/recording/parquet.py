@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MissingExtra, RecordingError
 from ..output_files import replacing
@@ -26,7 +26,7 @@ from .validate import find_unwritable, shown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_parquet", "write_parquet"]
+__all__ = ["check_parquet_size", "column_values", "read_parquet", "text_columns", "write_parquet"]
 
 _Part = TypeVar("_Part", Header, Row)
 
@@ -158,14 +158,13 @@ def read_parquet(path: Path, limits: Limits | None = None) -> Iterator[Header | 
     pa = _arrow()
     name = str(path)
     try:
-        rows_per_batch = _check_size(path, limits or Limits.default())
+        with path.open("rb") as stream:
+            rows_per_batch = check_parquet_size(stream, limits or Limits.default(), name)
         with pa.parquet.ParquetFile(path) as file:
             header = _header(file.schema_arrow, name)
             _compare(file.schema_arrow, _schema(pa, header), name)
-            leaves = [file.schema.column(place) for place in range(len(file.schema))]
-            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+            texts = text_columns(file)
         yield header
-        # Texts are read as dictionaries: a text that is stored once and used a million times stays one object.
         with pa.parquet.ParquetFile(path, read_dictionary=texts) as file:
             ids: dict[str, int] = {}
             for place, fields in enumerate(_all_rows(file, rows_per_batch, name), start=1):
@@ -182,19 +181,25 @@ def read_parquet(path: Path, limits: Limits | None = None) -> Iterator[Header | 
         raise RecordingError(f"cannot be read as Parquet ({reason})", path=name) from None
 
 
-def _check_size(path: Path, limits: Limits) -> int:
+def check_parquet_size(file: IO[bytes], limits: Limits, name: str) -> int:
     """Refuse a file that unpacks to too much; return the number of rows to read at a time.
 
     A column of a million equal values takes a few bytes in the file.
     """
-    size, held = path.stat().st_size, parquet_sizes(path)
+    size, held = file.seek(0, 2), parquet_sizes(file, name)
     if held.values > limits.parquet_values(size):
         most = f"{limits.parquet_values(size):,}"
-        raise RecordingError(f"holds {held.values:,} values, more than {most}: {LIFT}", path=str(path))
+        raise RecordingError(f"holds {held.values:,} values, more than {most}: {LIFT}", path=name)
     if held.unpacked > limits.unpacked_bytes(size):
         most = f"{limits.unpacked_bytes(size):,} bytes"
-        raise RecordingError(f"unpacks to {held.unpacked:,} bytes, more than {most}: {LIFT}", path=str(path))
+        raise RecordingError(f"unpacks to {held.unpacked:,} bytes, more than {most}: {LIFT}", path=name)
     return max(1, min(ROWS_PER_GROUP, VALUES_PER_BATCH * held.rows // max(1, held.values)))
+
+
+def text_columns(file: Any) -> list[str]:
+    """The columns of texts, to be read as dictionaries: a text stored once and used a million times is one object."""
+    leaves = [file.schema.column(place) for place in range(len(file.schema))]
+    return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
 
 
 def _all_rows(file: Any, rows_per_batch: int, name: str) -> Iterator[dict[str, Any]]:
@@ -237,7 +242,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     lists = batch.column("samples")
     samples = _objects(lists.flatten(), SAMPLE)
     sizes = lists.value_lengths().to_pylist()
-    plain = {name: _values(batch.column(name)) for name in (*ROW, "extra") if name != "samples"}
+    plain = {name: column_values(batch.column(name)) for name in (*ROW, "extra") if name != "samples"}
     for place, size in enumerate(sizes):
         columns = {name: values[place] for name, values in plain.items()}
         if columns["answer"] is not None:
@@ -246,7 +251,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         yield unpack(columns, ROW)
 
 
-def _values(array: Any) -> list[Any]:
+def column_values(array: Any) -> list[Any]:
     """The values of a column as Python objects; equal texts are one object."""
     import pyarrow as pa
 
@@ -256,13 +261,13 @@ def _values(array: Any) -> list[Any]:
         texts = dict(zip(used, array.dictionary.take(pa.array(used, pa.int32())).to_pylist(), strict=True))
         return [texts.get(place) for place in places]
     if pa.types.is_list(array.type):
-        inner = iter(_values(array.flatten()))
+        inner = iter(column_values(array.flatten()))
         return [
             None if size is None else list(islice(inner, size)) for size in array.value_lengths().to_pylist()
         ]
     if pa.types.is_struct(array.type):
         names = [field.name for field in array.type]
-        columns = [_values(array.field(place)) for place in range(len(names))]
+        columns = [column_values(array.field(place)) for place in range(len(names))]
         objects = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
         known = array.is_valid().to_pylist()
         return [held if valid else None for held, valid in zip(objects, known, strict=True)]
@@ -272,7 +277,7 @@ def _values(array: Any) -> list[Any]:
 
 def _objects(structs: pa.StructArray, layout: Layout) -> Iterator[dict[str, Any]]:
     """Yield the structs as dicts; converting column by column is far faster than struct by struct."""
-    fields = {field.name: _values(structs.field(place)) for place, field in enumerate(structs.type)}
+    fields = {field.name: column_values(structs.field(place)) for place, field in enumerate(structs.type)}
     texts = fields.pop("token_texts")
     fields["tokens"] = [
         ids if text is None else text for ids, text in zip(fields["tokens"], texts, strict=True)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import RecordingError
 
@@ -32,17 +31,16 @@ class ParquetSizes:
     unpacked: int
 
 
-def parquet_sizes(path: Path) -> ParquetSizes:
-    """The sizes in the footer of the file at `path`."""
+def parquet_sizes(file: IO[bytes], name: str) -> ParquetSizes:
+    """The sizes in the footer of an open file; errors call it `name`."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - 8))
-            length, magic = struct.unpack("<I4s", file.read(8))
-            if magic != b"PAR1" or length > size - 8:
-                raise ValueError("it does not end with a footer")
-            file.seek(size - 8 - length)
-            footer = _Decoder(file.read(length)).struct()
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 8))
+        length, magic = struct.unpack("<I4s", file.read(8))
+        if magic != b"PAR1" or length > size - 8:
+            raise ValueError("it does not end with a footer")
+        file.seek(size - 8 - length)
+        footer = _Decoder(file.read(length)).struct()
         columns = [
             chunk[_META_DATA] for group in footer.get(_ROW_GROUPS, []) for chunk in group.get(_COLUMNS, [])
         ]
@@ -52,7 +50,7 @@ def parquet_sizes(path: Path) -> ParquetSizes:
             raise ValueError("it states sizes below 0")
         return ParquetSizes(rows, values, unpacked)
     except (struct.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise RecordingError(f"cannot be read as Parquet ({error})", path=str(path)) from None
+        raise RecordingError(f"cannot be read as Parquet ({error})", path=name) from None
 
 
 class _Decoder:

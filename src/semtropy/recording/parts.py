@@ -6,8 +6,6 @@ The layout is described in `store`, which writes it. Reading takes no lock and i
 from __future__ import annotations
 
 import functools
-import gzip
-import io
 import json
 import math
 import re
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RecordingError, StoreError
 from .header import Header
 from .jsonlines import named_header, parse_line
-from .limits import LIFT, Limits
+from .limits import LIFT, Limits, gunzip
 from .schema import Row
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ class Part:
             raise RecordingError(f"cannot be read: {error.strerror}", path=str(self.path)) from None
         allowed = (limits or Limits.default()).unpacked_bytes(len(raw))
         try:
-            data = _unzip(raw, allowed) if self.packed else raw
+            data = gunzip(raw, allowed) if self.packed else raw
         except (OSError, EOFError, zlib.error) as error:
             raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
         if len(data) > max(allowed, len(raw)):
@@ -95,16 +93,6 @@ class Part:
     def lines(self, limits: Limits | None = None) -> list[bytes]:
         """The rows as lines of JSON without their newlines."""
         return self.read(limits).split(b"\n")[:-1]
-
-
-def _unzip(raw: bytes, allowed: int) -> bytes:
-    """The unpacked bytes, or somewhat more than `allowed` of them."""
-    chunks, size = [], 0
-    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
-        while size <= allowed and (chunk := file.read(1 << 20)):
-            chunks.append(chunk)
-            size += len(chunk)
-    return b"".join(chunks)
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:

@@ -131,7 +131,7 @@ class RecordingStore:
             return json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RecordingError(f"not JSON ({error})", path=str(path)) from error
 
     def close(self) -> None:

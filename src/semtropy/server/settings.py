@@ -288,7 +288,7 @@ def _from_file(path: str) -> dict[str, Any]:
             held = tomllib.load(stream)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
         raise InputError(f"{path}: is not TOML: {error}") from None
     known = {each.name: each for each in fields(Settings)}
     found = {}
@@ -298,7 +298,7 @@ def _from_file(path: str) -> dict[str, Any]:
         wanted = kind(known[name])
         if wanted is tuple and isinstance(value, list) and all(isinstance(part, str) for part in value):
             value = tuple(value)
-        if wanted is float and type(value) is int:
+        if wanted is float and type(value) is int and abs(value) < 1e300:
             value = float(value)
         if type(value) is not wanted:
             raise InputError(f"{path}, {name}: expected {_words(known[name])}")

@@ -14,12 +14,24 @@ from ..output_files import replacing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_output_file", "check_output_folder", "make_folder", "new_file", "write_file"]
+__all__ = [
+    "check_output_file",
+    "check_output_folder",
+    "explained",
+    "make_folder",
+    "new_file",
+    "write_file",
+]
 
 
-def check_output_file(path: str | os.PathLike[str]) -> None:
-    """Raise an `InputError` where a file could not be written at `path`, before any work is done for it."""
+def check_output_file(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -> None:
+    """Raise an `InputError` where a file could not be written at `path`, before any work is done for it.
+
+    others  files that it must not replace: the inputs, and other outputs
+    """
     target = Path(path)
+    if any(os.path.realpath(other) == os.path.realpath(path) for other in others):
+        raise InputError(f"{target} would be replaced by another file of this command: choose another name")
     if target.is_dir():
         raise InputError(f"{target} is a folder: give the name of a file")
     if not target.parent.is_dir():
@@ -46,9 +58,15 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 @contextmanager
 def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path that is renamed to `path` at the end; on failure it is removed and `path` is as before."""
+    with explained(path), replacing(path) as partial:
+        yield partial
+
+
+@contextmanager
+def explained(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of the operating system while `path` is written into a `StoreError` that says what to do."""
     try:
-        with replacing(path) as partial:
-            yield partial
+        yield
     except OSError as error:
         _explain(Path(path), error)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, RecordingError
-from ..formats import write_recording
+from ..formats import check_recording_output, write_recording
 from ..header import Header
 from ..schema import Row
 from .common import Imported
@@ -43,6 +43,7 @@ def import_recording(
         raise InputError(f"unknown format {kind!r}: choose one of {', '.join(FORMATS)}")
     if columns and kind != "csv":
         raise InputError(f"columns can be mapped for the format csv only, not for {kind}: leave --map out")
+    check_recording_output(target, source)
     module, function = FORMATS[kind]
     options = {"columns": columns} if columns else {}
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ...errors import InputError, RecordingError
+from ...input_files import read_text
 from ..validate import shown
 from .arrays import plain
 
@@ -33,6 +34,13 @@ class Source:
 
     def fail(self, message: str, at: str, line: int | None = None) -> NoReturn:
         raise RecordingError(message, path=str(self.path), line=line, field=at)
+
+    def read_text(self) -> str:
+        """The text of the file."""
+        try:
+            return read_text(self.path)
+        except InputError as error:
+            raise RecordingError(str(error)) from None  # names the file already
 
     def plain(self, value: Any, at: str) -> Any:
         """`value` with arrays and tensors as lists."""

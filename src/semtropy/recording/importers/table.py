@@ -32,7 +32,7 @@ def read_table(path: Path, columns: Mapping[str, str] | None = None) -> Imported
     `columns` maps names of `COLUMNS` to the names in the file, as {"question": "prompt"}.
     """
     source, mapped = Source(path), dict(columns or {})
-    text = _text(source)
+    text = source.read_text()
     seen, lines = (_json_lines if path.suffix in (".json", ".jsonl") else _csv_lines)(source, text)
     _check_columns(source, seen, mapped)
     rows: dict[str, dict[str, Any]] = {}
@@ -45,15 +45,6 @@ def read_table(path: Path, columns: Mapping[str, str] | None = None) -> Imported
             _add(source, {name: _as_text(value) for name, value in sample.items()}, number, rows, labels)
     header = {"model": None, "dataset": None, "temperature": None, "eos_included": None}
     return Imported(header, list(rows.values()), _notes(seen, mapped, rows))
-
-
-def _text(source: Source) -> str:
-    try:
-        return source.path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        source.fail(f"cannot be read: {error.strerror or error}", "")
-    except UnicodeDecodeError:
-        source.fail("is not UTF-8 text: save the file as UTF-8", "")
 
 
 def _check_columns(source: Source, seen: Sequence[str], mapped: Mapping[str, str]) -> None:

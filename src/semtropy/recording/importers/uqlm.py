@@ -33,12 +33,7 @@ NAMES = {
 def read_uqlm(path: Path) -> Imported:
     """The results at `path`."""
     source = Source(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        source.fail(f"cannot be read: {error.strerror or error}", "")
-    except UnicodeDecodeError:
-        source.fail("is not UTF-8 text", "")
+    text = source.read_text()
     table, metadata = _csv(source, text) if path.suffix == ".csv" else _json(source, text)
     columns = {name: _column(source, table, spellings) for name, spellings in NAMES.items()}
     sampled = columns["sampled_responses"]

