@@ -8,7 +8,6 @@ import email.utils
 import json
 import logging
 import random
-import re
 import threading
 import time
 import weakref
@@ -26,6 +25,7 @@ from ..errors import (
     RateLimited,
     UnknownModel,
 )
+from .address import authorization, checked_address, checked_key, masked, passwords
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -34,10 +34,13 @@ if TYPE_CHECKING:
 
     _Clients = WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, asyncio.Semaphore]]
 
-__all__ = ["Endpoint", "Refused", "Retry"]
+__all__ = ["Endpoint", "Refused", "Retry", "error_said"]
 
 MAX_REPLY = 64_000_000
 """The longest reply that is read, in bytes after unpacking."""
+
+LONGEST = 10.0
+"""How long a reply that keeps coming in small pieces may take, in multiples of `timeout`, which is that of a pause."""
 
 PATIENCE = 2.0
 """Seconds after which retries are logged as warnings, which Python prints unless logging is set up otherwise."""
@@ -101,16 +104,13 @@ class Endpoint:
         max_reply: int = MAX_REPLY,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        if not base_url.startswith(("http://", "https://")):
-            raise InputError(f"base_url is {base_url!r}: it must start with http:// or https://")
         if concurrency < 1 or not timeout > 0:
             raise InputError(f"concurrency is {concurrency}, timeout is {timeout}: both must be above 0")
-        self.base_url = base_url.rstrip("/")
-        shown_url = re.sub(r"//[^/@]*@", "//", self.base_url)  # without user name and password
+        self.base_url, self._user = checked_address(base_url)
         self.timeout, self.retry, self.concurrency = timeout, retry or Retry(), concurrency
-        self.label, self.max_reply = label or shown_url, max_reply  # `label` names the endpoint in errors
+        self.label, self.max_reply = label or self.base_url, max_reply  # `label` names the endpoint in errors
         self._hidden = label is not None
-        self._key, self._headers, self._sleep = _checked_key(api_key), headers or {}, sleep
+        self._key, self._headers, self._sleep = checked_key(api_key), headers or {}, sleep
         self._extra_headers: dict[str, str] = {}
         self._reached = threading.Event()  # whether this address ever accepted a connection
         self._open: _Clients = WeakKeyDictionary()
@@ -120,11 +120,13 @@ class Endpoint:
     def with_key(self, api_key: str | None, headers: dict[str, str] | None = None) -> Endpoint:
         """The same endpoint, connections and limits with another key and further headers."""
         other = copy.copy(self)
-        other._key, other._extra_headers = _checked_key(api_key), headers or {}
+        other._key, other._extra_headers = checked_key(api_key), headers or {}
         return other
 
     def _request_headers(self) -> dict[str, bytes]:
-        headers = self._extra_headers | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
+        headers = dict(self._extra_headers)
+        if self._key or self._user:
+            headers["Authorization"] = authorization(self._user) if self._user else f"Bearer {self._key}"
         headers["Content-Type"] = "application/json"
         return {name: value.encode("latin-1", "replace") for name, value in headers.items()}
 
@@ -156,9 +158,13 @@ class Endpoint:
 
         client, slots = self._client()
         try:
-            async with slots:
+            async with slots, asyncio.timeout(LONGEST * self.timeout):
                 reply = await self._posted(client, path, body)
             self._reached.set()
+        except TimeoutError as error:
+            raise ModelTimeout(
+                f"{self.label}: the reply did not end within {LONGEST * self.timeout:g} s"
+            ) from error
         except httpx.TimeoutException as error:
             late = f"no reply in {self.timeout:g} s"
             raise _Transient(ModelTimeout(f"{self.label}: {late}"), what=late) from error
@@ -168,15 +174,16 @@ class Endpoint:
             ) from error
         except httpx.TransportError as error:
             # The system's message may name the host, which `label` hides.
-            detail = type(error).__name__ if self._hidden else self._masked(str(error) or repr(error))
+            detail = type(error).__name__ if self._hidden else self.masked(str(error) or repr(error))
             refused = isinstance(error, httpx.ConnectError)
             advice = (
                 ". Is it running, and is the address right?" if refused and not self._reached.is_set() else ""
             )
             lost = ModelError(f"{self.label}: cannot be reached: {detail}{advice}")
             raise _Transient(lost, what="it cannot be reached", refused=refused) from error
-        except (httpx.InvalidURL, httpx.RequestError) as error:
-            raise InputError(f"{self.label}: not an address that can be asked: {error}") from error
+        except (httpx.InvalidURL, httpx.RequestError, UnicodeError, ExceptionGroup) as error:
+            detail = self.masked(str(error))
+            raise InputError(f"{self.label}: not an address that can be asked: {detail}") from error
         if reply.status_code != 200:
             raise self._failure(reply)
         try:
@@ -263,36 +270,39 @@ class Endpoint:
             return Refused(status, message, param)
         return ModelError(f"{self.label} answered {status}: {message}")
 
-    def _said(self, reply: httpx.Response) -> tuple[str, str | None, str | None]:
+    def _said(self, reply: httpx.Response) -> tuple[str, str | None, Any]:
         """The endpoint's message with the key masked, and the parameter and code it names."""
-        message, param, code = reply.text[:300].strip() or reply.reason_phrase, None, None
         try:
             data = reply.json()
-            error = (data[0] if isinstance(data, list) else data)["error"]  # Google sends a list
-            if isinstance(error, dict):
-                message, param, code = (
-                    str(error.get("message", message)),
-                    error.get("param"),
-                    error.get("code"),
-                )
-            else:
-                message = str(error)
-        except (ValueError, LookupError, TypeError, RecursionError):
-            pass
-        return self._masked(message), param, code
+            said = error_said(data[0] if isinstance(data, list) else data)  # Google sends a list
+        except (ValueError, LookupError, RecursionError):
+            said = None, None, None
+        # The encoding that a reply names may be any of Python's codecs, those that unpack included.
+        page = reply.content[:1200].decode("utf-8", "replace")[:300].strip()
+        message, param, code = said
+        return self.masked(message or page or reply.reason_phrase), param, code
 
-    def _masked(self, message: str) -> str:
-        """The message on one line, shortened, without the key."""
-        message = " ".join("".join(c if c.isprintable() else " " for c in message[:5000]).split())
-        return (message.replace(self._key, "***") if self._key else message)[:500]
+    def masked(self, message: str) -> str:
+        """The message on one line, shortened, without anything secret that is sent."""
+        sent = [*passwords(self._user), *self._headers.values(), *self._extra_headers.values()]
+        return masked(message, [*sent, self._key or ""])
 
 
-def _checked_key(api_key: str | None) -> str | None:
-    """The key without the white space around it, if a header can carry it; otherwise the error would show it."""
-    key = api_key.strip() if api_key else None
-    if key and not (key.isascii() and key.isprintable()):
-        raise InputError("the API key holds characters that a header cannot carry: was it copied whole?")
-    return key or None
+def error_said(data: Any) -> tuple[str | None, str | None, Any]:
+    """The message of an error in a reply, and the parameter and code it names; None where there is none.
+
+    >>> error_said({"error": {"message": "no such model", "param": "model"}})
+    ('no such model', 'model', None)
+    >>> error_said({"detail": "Not Found"})
+    ('Not Found', None, None)
+    """
+    if not isinstance(data, dict):
+        return None, None, None
+    error = data.get("error") or data.get("detail") or data.get("message")
+    if not isinstance(error, dict):
+        return None if error is None else str(error), None, None
+    param = error.get("param")
+    return str(error.get("message") or error), param if isinstance(param, str) else None, error.get("code")
 
 
 def _close_all(clients: _Clients) -> None:

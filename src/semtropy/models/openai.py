@@ -18,7 +18,7 @@ from ..errors import BadReply, InputError, ModelError
 from ..pace import Pace
 from . import portal, weighing
 from .brief import brief_prompt
-from .endpoint import Endpoint, Refused
+from .endpoint import Endpoint, Refused, error_said
 from .parameters import THINKING_TOKENS, Wanted, known_refusals, newly_refused
 from .replies import chat_sample, completion_sample, with_usage
 from .temperature_probe import TemperatureProbe
@@ -121,8 +121,12 @@ class _OpenAIModel(ABC):
 
     def _read(self, reply: dict[str, Any], read: Callable[..., Sample]) -> list[Sample]:
         choices = reply.get("choices")
-        if not isinstance(choices, list):
-            raise BadReply(f"{self.endpoint.label}: the reply has no choices")
+        failed = [each for each in choices if _has_error(each)] if isinstance(choices, list) else []
+        message = error_said(failed[0] if failed else reply)[0]
+        if not isinstance(choices, list) or failed or (message and not choices):
+            said = f": {self.endpoint.masked(message)}" if message else ""
+            what = "reports an error" if failed else "has no choices"
+            raise BadReply(f"{self.endpoint.label}: the reply {what}{said}")
         if (
             reply.get("system_fingerprint") == OLLAMA
         ):  # it ignores `n`, which would take a round trip to find out
@@ -291,6 +295,11 @@ class Completions(_OpenAIModel):
     ) -> list[Sample]:
         """`acomplete`, awaited in a background thread."""
         return portal.run(self.acomplete(prompt, n, temperature=temperature, rng=rng))
+
+
+def _has_error(choice: Any) -> bool:
+    """Whether a choice is an error instead of an answer, as routers send them."""
+    return isinstance(choice, dict) and bool(choice.get("error"))
 
 
 def _endpoint(base_url: str | None, api_key: str | None, options: dict[str, Any]) -> Endpoint:

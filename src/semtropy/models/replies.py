@@ -24,7 +24,25 @@ Entry = tuple[bytes, float]
 """A token's bytes and its log-probability."""
 
 ROUNDING = 1e-6  # what rounding may add to a log-probability of 0
-_WHOLE = ("stop", None, "eos", "eos_token", "end_turn", "stop_sequence")  # reasons to finish a whole answer
+# Why an answer ended: it is whole, or cut off. After any other reason its probability is unknown.
+_WHOLE = ("stop", "", "eos", "eos_token", "end_turn", "stop_sequence", "stop_string", "complete", "completed")
+_CUT = (
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "model_length",
+    "incomplete",
+    "content_filter",
+    "safety",
+    "recitation",
+    "tool_calls",
+    "tool_use",
+    "function_call",
+    "error",
+    "abort",
+    "cancelled",
+    "insufficient_system_resource",
+)
 _THOUGHT = re.compile(r"</think(?:ing)?>")
 _THINKS = re.compile(r"\s*<think(?:ing)?>")
 PLACEHOLDER = -9998.0  # at or below: sent for tokens whose log-probability the endpoint does not know
@@ -38,13 +56,12 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
     """
     try:
         text = content_text(choice["message"].get("content"))
-        entries = _entries(choice.get("logprobs"))
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise BadReply(f"a choice does not follow the chat completions format: {error!r}") from error
-    finish = choice.get("finish_reason")
+    finish, entries = _finish(choice), _entries(choice.get("logprobs"))
     answer = without_thinking(text)
     if answer != text:
-        return _thought(answer, entries, complete=finish in _WHOLE)
+        return _thought(answer, entries, complete=finish not in _CUT)
     return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
 
 
@@ -68,14 +85,13 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
     """The sample in a choice of a plain completion: it ends at the first line break, whose token is the end token."""
     try:
         text = content_text(choice["text"])
-        entries = _entries(choice.get("logprobs"))
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise BadReply(f"a choice does not follow the completions format: {error!r}") from error
-    finish = choice.get("finish_reason")
+    finish, entries = _finish(choice), _entries(choice.get("logprobs"))
     answer = without_thinking(text)
     if answer != text:
         first, ended, _ = answer.strip().partition("\n")
-        return _thought(first, entries, complete=bool(ended) or finish in _WHOLE)
+        return _thought(first, entries, complete=bool(ended) or finish not in _CUT)
     if "\n" not in text:
         return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
     first = text.split("\n", 1)[0]
@@ -132,18 +148,26 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def _finish(choice: dict[str, Any]) -> str:
+    """Why the answer ended, in lower case; "" where the endpoint does not say, "unknown" for what is no text."""
+    finish = choice.get("finish_reason")
+    return finish.casefold() if isinstance(finish, str) else "" if finish is None else "unknown"
+
+
 def _entries(logprobs: Any) -> list[Entry] | None:
-    """Tokens as bytes with their log-probabilities, from today's layout or the older one; None if there are none."""
-    if not logprobs:
+    """Tokens as bytes with their log-probabilities, None where there are none, or none that can be read.
+
+    They come in today's layout or the older one. Odd ones do not cost the answer: it is counted without them.
+    """
+    if not isinstance(logprobs, dict):
         return None
-    if logprobs.get("content") is not None:
-        found = [(_bytes(entry), float(entry["logprob"])) for entry in logprobs["content"]]
-    elif logprobs.get("tokens") is not None:
-        values = logprobs["token_logprobs"]
-        found = [
-            (well_formed(str(t)).encode(), float(v)) for t, v in zip(logprobs["tokens"], values, strict=True)
-        ]
-    else:
+    try:
+        if logprobs.get("content") is not None:
+            found = [(_bytes(entry), float(entry["logprob"])) for entry in logprobs["content"]]
+        else:
+            pairs = zip(logprobs["tokens"], logprobs["token_logprobs"], strict=True)
+            found = [(well_formed(str(token)).encode(), float(value)) for token, value in pairs]
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError):
         return None
     return found if are_logprobs([value for _, value in found]) else None
 
@@ -195,7 +219,7 @@ def _thought(answer: str, entries: list[Entry] | None, *, complete: bool) -> Sam
 
 
 def _sample(
-    text: str, entries: list[Entry] | None, finish: Any, *, of_sampling: bool, ended: bool = False
+    text: str, entries: list[Entry] | None, finish: str, *, of_sampling: bool, ended: bool = False
 ) -> Sample:
     """The sample, with its log-probability or, where the end token is missing from that, that of its prefix.
 
@@ -210,7 +234,7 @@ def _sample(
         logprob=total if ended else None,
         tokens=pieces,
         token_logprobs=values,
-        complete=whole,
+        complete=finish not in _CUT,
         prefix_logprob=total if not ended and _spell(entries, text) else None,
     )
 
