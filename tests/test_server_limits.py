@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
@@ -22,11 +23,13 @@ httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
+from uvicorn.server import ServerState  # noqa: E402
+
 from openai_upstream import Upstream, served  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.backends.refused import RefusedParameters  # noqa: E402
-from semtropy.server.connections import ConnectionLimits, ServerConfig  # noqa: E402
+from semtropy.server.connections import ConnectionLimits, LimitedProtocol, ServerConfig  # noqa: E402
 from semtropy.server.settings import Settings, allowed_hosts  # noqa: E402
 
 UNSURE = {f"name {k}": 0.125 for k in range(8)}
@@ -90,6 +93,36 @@ def test_a_head_has_a_size() -> None:
         assert httpx.get(f"http://127.0.0.1:{address[1]}/healthz").status_code == 200
 
 
+CHUNKED = (
+    b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+)
+
+
+@pytest.mark.parametrize("trailer", [b"X-Long: " + b"a" * 990 + b"\r\n", b"a" * 1000], ids=["many", "one"])
+def test_trailers_have_a_size(trailer: bytes) -> None:
+    """The lines after the last chunk of a body are a head, too."""
+    with limited(max_header=20_000) as address, connect(address) as to:
+        to.sendall(CHUNKED + (b"" if b":" in trailer else b"X-Long: "))
+        sent = 0
+        try:
+            for _ in range(40_000):  # 40 MB, if nobody stops it
+                to.sendall(trailer)
+                sent += len(trailer)
+        except OSError:
+            pass
+        assert sent < 20_000_000
+
+
+def test_trailers_are_no_headers() -> None:
+    with limited() as address, connect(address) as to:
+        body = b'{"model": "m", "messages": [{"role": "user", "content": "Who?"}]}'
+        start = CHUNKED.partition(b"2\r\n")[0].replace(b"/v1/check", b"/v1/chat/completions")
+        tail = b"0\r\nX-Semtropy: {\r\nConnection: close\r\n\r\n"
+        to.sendall(b"%b%x\r\n%b\r\n%b" % (start, len(body), body, tail))
+        assert to.recv(100).startswith(b"HTTP/1.1 200")
+
+
 @pytest.mark.parametrize(
     "start", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: y"]
 )
@@ -129,6 +162,61 @@ def test_a_reply_must_be_read_in_time() -> None:
         to.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         with pytest.raises(ConnectionError):
             flood(to)
+
+
+class Stuck(asyncio.Transport):
+    """A transport whose client reads nothing: closing it waits for that, aborting it does not."""
+
+    def __init__(self) -> None:
+        super().__init__({"sockname": ("127.0.0.1", 80), "peername": ("127.0.0.1", 9)})
+        self.aborted, self._closing = asyncio.Event(), False
+
+    def write(self, data: Any) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        self._closing = True
+
+    def abort(self) -> None:
+        self._closing = True
+        self.aborted.set()
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+async def refuse_everything(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body"})
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"no HTTP\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"a" * 2000,
+    ],
+    ids=["closed", "kept alive", "not HTTP", "too long"],
+)
+def test_a_connection_that_is_closed_ends_though_its_client_reads_nothing(sent: bytes) -> None:
+    async def serve() -> None:
+        limits = ConnectionLimits(head_bytes=1000, seconds=0.05)
+        config = ServerConfig(refuse_everything, limits=limits, log_config=None, timeout_keep_alive=0.01)
+        protocol, transport = LimitedProtocol(config, ServerState(), {}), Stuck()
+        protocol.connection_made(transport)
+        protocol.data_received(sent)
+        await asyncio.wait_for(transport.aborted.wait(), 10)
+        protocol.connection_lost(None)
+
+    asyncio.run(serve())
 
 
 def test_connections_have_a_number() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -159,3 +160,32 @@ def test_a_key_with_half_a_character_does_not_cost_the_answer() -> None:
     assert reply.status_code == 200
     assert reply.json()["semtropy"]["untrusted"]
     assert reply.headers["x-semtropy-untrusted"].startswith("a%3F1")
+
+
+# Clients that leave
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent"),
+    [
+        ("POST", "chat/completions", CHAT),
+        ("POST", "chat/completions", {**CHAT, "stream": True}),
+        ("POST", "responses", {"model": "m", "input": "Who?", "stream": True}),
+        ("POST", "embeddings", {"model": "m", "input": "Who?"}),
+        ("POST", "check", {"prompt": "Who?"}),
+        ("POST", "check", {"prompt": "Who?", "stream": True}),
+        ("GET", "files", None),
+        ("GET", "models", None),
+    ],
+)
+def test_a_client_that_leaves_before_the_upstream_answers_ends_the_request(
+    method: str, path: str, sent: Any
+) -> None:
+    with raw_upstream(lambda body, n: None) as upstream, gateway(upstream, upstream_model="m") as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as to:
+            raw = b"" if sent is None else json.dumps(sent).encode()
+            head = f"{method} /v1/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(raw)}\r\n"
+            to.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + raw)
+            assert upstream.asked.wait(10)
+        assert upstream.left.wait(10), "the upstream is still being asked"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,6 +87,37 @@ def test_where_answers_or_a_key_are_guarded_only_harmless_routes_pass(upstream: 
     assert len(app.others) == 1
     with gateway(address, other_routes="all", **settings) as url:
         assert httpx.get(f"{url}/v1/files", headers=KEY).status_code == 201
+
+
+@pytest.mark.parametrize("settings", [{"mode": "block"}, {"upstream_key": "sk-operator"}])
+def test_a_harmless_route_passes_only_as_far_as_it_is_harmless(upstream: Any, settings: Any) -> None:
+    """A model can be deleted, and at some providers asked, under the route that lists it."""
+    app, address = upstream
+    with gateway(address, **settings) as url:
+        for method, path in (
+            ("DELETE", "models/ft-1"),
+            ("POST", "models/m:generateContent"),
+            ("PUT", "models/m"),
+            ("POST", "embeddings/other"),
+            ("DELETE", "embeddings"),
+            ("GET", "tokenize"),
+        ):
+            assert httpx.request(method, f"{url}/v1/{path}", headers=KEY).status_code in (403, 415)
+            reply = httpx.request(method, f"{url}/v1/{path}", json={}, headers=KEY)
+            assert reply.status_code == 403, (method, path)
+        assert app.others == []
+        assert httpx.get(f"{url}/v1/models/org/m", headers=KEY).status_code == 201
+
+
+def test_a_get_is_answered_before_a_body_that_does_not_belong_to_it(upstream: Any) -> None:
+    """Its size is not limited, so it must not be collected."""
+    with gateway(upstream[1]) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as to:
+            head = b"GET /v1/files HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            to.sendall(head + b"5\r\nhello\r\n")  # and more to come
+            assert to.recv(100).startswith(b"HTTP/1.1 201")
+    assert upstream[0].others[0][4] == b""
 
 
 def test_none_pass_where_none_may(upstream: Any) -> None:

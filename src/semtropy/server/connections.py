@@ -49,13 +49,17 @@ class ServerConfig(uvicorn.Config):
 
 
 class LimitedProtocol(_Base):
-    """One connection. `_head` counts the bytes of a request head that is not complete yet."""
+    """One connection. `_head` counts the bytes of a request head, or of trailers, that are not complete yet."""
+
+    _body_came = False  # in the bytes received last
+    _after_chunk_size = False  # of a chunk that has nothing so far: after the last one trailers follow
 
     def __init__(self, config: ServerConfig, *arguments: Any, **options: Any) -> None:
         super().__init__(config, *arguments, **options)
         self._limits, self._head = config.limits, 0
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
+        self._closing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -66,17 +70,23 @@ class LimitedProtocol(_Base):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
-        if self._writing is not None:
-            self._writing.cancel()
+        for timer in (self._writing, self._closing):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
+        self._body_came = False
         super().data_received(data)
         if not self._reading_head():
-            self._head = 0
             self._stop_timer()
+            # Trailers, the lines after the last chunk of a body, are a head too; the time for them is that of the body.
+            in_trailers = self._after_chunk_size and not self._body_came
+            self._head = self._head + len(data) if in_trailers else 0
+            if self._head > self._limits.head_bytes:
+                self._refuse(b"431 Request Header Fields Too Large", b"the trailers are too large")
             return
         self._head += len(data)
         if self._head > self._limits.head_bytes:
@@ -91,9 +101,23 @@ class LimitedProtocol(_Base):
             super().on_message_begin()
             self._in_head = True
 
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self._in_head:  # else a trailer: it comes after the headers have been checked, and is not read
+                super().on_header(name, value)
+
         def on_headers_complete(self) -> None:
             self._in_head = False
             super().on_headers_complete()
+
+        def on_chunk_header(self) -> None:
+            self._after_chunk_size = True
+
+        def on_chunk_complete(self) -> None:
+            self._after_chunk_size = False
+
+        def on_body(self, body: bytes) -> None:
+            self._after_chunk_size, self._body_came = False, True
+            super().on_body(body)
 
         def _reading_head(self) -> bool:
             # Between requests nothing but a head may come, also where the parser drops it (blank lines, a late body).
@@ -117,6 +141,23 @@ class LimitedProtocol(_Base):
             self._writing.cancel()
             self._writing = None
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._abort_in_time()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._abort_in_time()
+
+    def send_400_response(self, msg: str) -> None:
+        super().send_400_response(msg)
+        self._abort_in_time()
+
+    def _abort_in_time(self) -> None:
+        """Bound the end of a connection: closing it waits until the client has read what was sent."""
+        if self.transport.is_closing() and self._closing is None:
+            self._closing = self.loop.call_later(self._limits.seconds, self.transport.abort)
+
     def _too_slow(self) -> None:
         self._timer = None
         if self._head:
@@ -129,11 +170,15 @@ class LimitedProtocol(_Base):
         self._stop_timer()
         if self.transport.is_closing():
             return
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            self.transport.abort()  # inside a reply there is no place for another
+            return
         self.transport.write(
             b"HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s"
             % (status, len(message), message)
         )
         self.transport.close()
+        self._abort_in_time()
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

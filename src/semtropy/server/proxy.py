@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ..verdict import Outcome
 from .errors import Problem, as_problem, error_body, error_kind
 from .sse import EventSplitter, event
+from .withholding import is_withheld, withheld_verdict
 
 if TYPE_CHECKING:
     from ..nouns import Sample
@@ -206,8 +206,7 @@ class AnswerProxy:
             "samples": verdict.samples,
             "source": source,
         }
-        undecided = verdict.outcome is Outcome.UNDECIDED and self.settings.withhold == "undecided"
-        return self._judged(payload, withhold=verdict.flagged or undecided)
+        return self._judged(payload, withhold=is_withheld(verdict, self.settings))
 
     def _skipped(self, why: str) -> CheckOutcome:
         """An answer that is not checked: passed on, or withheld where answers whose check fails are."""
@@ -233,25 +232,14 @@ class AnswerProxy:
         if blocked:
             self.log_fields["blocked"] = True
             self.service.metrics.blocked.inc()
-            # The withheld answer must not reach the client through the verdict.
-            payload = {**payload, "answer": None} if "answer" in payload else payload
-            if "meanings" in payload:
-                payload["meanings"] = _without_texts(payload["meanings"])
-            if "fields" in payload:
-                payload["fields"] = [
-                    {**field, "value": None, "meanings": _without_texts(field["meanings"])}
-                    for field in payload["fields"]
-                ]
+            body = self.request.body
+            payload = withheld_verdict(payload, [body.get("response_format"), body.get("text")])
         return CheckOutcome({**payload, "mode": self.mode, "blocked": blocked}, blocked)
 
     def _last(self, reader: StreamReader, last: bytes, outcome: CheckOutcome) -> bytes:
         if self.place == "headers":  # headers are sent already: a comment, which readers of events ignore
             return f": semtropy {json.dumps(outcome.payload)}\n\n".encode() + last
         return self.dialect.ending(reader, last, outcome.payload)
-
-
-def _without_texts(meanings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**meaning, "text": None, "wordings": []} for meaning in meanings]
 
 
 def verdict_headers(outcome: CheckOutcome) -> dict[str, str]:

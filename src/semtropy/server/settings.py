@@ -205,6 +205,16 @@ class Settings:
         named = self.loosen or ("none" if self.mode == "block" else "all")
         return frozenset(CHANGEABLE if "all" in split_list(named) else split_list(named)) - {"none"}
 
+    @property
+    def always_blocks(self) -> bool:
+        """Whether no request can leave mode `block`.
+
+        >>> Settings(mode="block").always_blocks, Settings(mode="block", loosen="mode").always_blocks
+        (True, False)
+        """
+        free = "mode" in self.may_loosen and "mode" not in self.locked
+        return self.mode == "block" and not free
+
     @classmethod
     def gather(
         cls,

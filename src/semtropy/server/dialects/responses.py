@@ -6,6 +6,7 @@ The verdict stands under `semtropy` in the response; in a stream, in the respons
 from __future__ import annotations
 
 import json
+import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ _LAST = ("response.completed", "response.incomplete")
 # What a refusal keeps of a response: nothing that the model wrote.
 _KEPT = frozenset(
     {
-        "id",
         "object",
         "created_at",
         "model",
@@ -105,9 +105,13 @@ class ResponsesDialect:
         return event({"type": "semtropy.verdict", "semtropy": payload}, "semtropy.verdict") + last
 
     def refusal(self, body: dict[str, Any], text: str) -> dict[str, Any]:
-        """The response with the refusal as its only message, ended by a content filter."""
+        """The response with the refusal as its only message, ended by a content filter.
+
+        It has an id of its own: with that of the upstream, a client could go on from the answer that is withheld.
+        """
         ended = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "error": None}
-        return {**kept_fields(body, _KEPT), **ended, "output": [output_message(text, "incomplete")]}
+        made = {"id": f"resp_{secrets.token_hex(12)}"}
+        return {**made, **kept_fields(body, _KEPT), **ended, "output": [output_message(text, "incomplete")]}
 
     def refusal_events(self, reader: StreamReader, text: str) -> tuple[list[bytes], bytes]:
         assert isinstance(reader, ResponsesReader)

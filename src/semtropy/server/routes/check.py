@@ -21,11 +21,13 @@ from ..service import gateway_of
 from ..sse import event
 from ..steps import step_to_json
 from ..telemetry import LOG_FIELDS
+from ..withholding import is_withheld, withheld_verdict, without_texts
 
 if TYPE_CHECKING:
     from ...conversation import Prompt
     from ...verdict import Verdict
     from ..service import Gateway, PendingCheck
+    from ..settings import Settings
 
 __all__ = ["refuse_long_prompt", "router", "verdict_to_json"]
 
@@ -59,16 +61,25 @@ async def check(body: CheckRequest, request: Request) -> Response:
     log_fields |= {"stream": body.stream, "source": pending.source}
     if body.stream:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        events = _events(gateway, pending, log_fields)
+        events = _events(gateway, pending, log_fields, declared=body.answer_schema)
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
     verdict = await while_connected(request, gateway.service.verdict(pending))
     log_fields |= {"flagged": verdict.flagged, "samples": verdict.samples}
-    return JSONResponse(verdict.to_dict() | {"source": pending.source})
+    shown = _shown(verdict.to_dict(), verdict, gateway.settings, body.answer_schema)
+    return JSONResponse(shown | {"source": pending.source})
+
+
+def _shown(payload: dict[str, Any], verdict: Verdict, settings: Settings, declared: Any) -> dict[str, Any]:
+    """A verdict as the client may see it: where its requests cannot leave mode `block`, without a withheld answer."""
+    if not settings.always_blocks or not is_withheld(verdict, settings):
+        return payload
+    return withheld_verdict(payload, declared) | {"blocked": True}
 
 
 async def _events(
-    gateway: Gateway, pending: PendingCheck, log_fields: dict[str, Any]
+    gateway: Gateway, pending: PendingCheck, log_fields: dict[str, Any], *, declared: Any
 ) -> AsyncIterator[bytes]:
+    settings = gateway.settings
     yield event({**terms_to_json(pending.terms), "source": pending.source}, "terms")
     sent, last, verdict = 0, None, None
     try:
@@ -78,7 +89,8 @@ async def _events(
                 # equal that of a check without a stream.
                 verdict = await gateway.service.conclude(step, pending)
             # The distribution behind a curve takes milliseconds, for which other requests should not wait.
-            yield event(await asyncio.to_thread(step_to_json, step, pending.terms, sent=sent), "step")
+            shown = await asyncio.to_thread(step_to_json, step, pending.terms, sent=sent)
+            yield event(without_texts(shown) if settings.always_blocks else shown, "step")
             sent, last = len(step.samples), step
     except Exception as error:  # the reply has begun: whatever it is, the client gets it as an event
         gateway.service.count_failure(error)
@@ -88,7 +100,11 @@ async def _events(
     if verdict is None:  # cancelled before the last step
         verdict = await gateway.service.conclude(last, pending)
     log_fields |= {"flagged": verdict.flagged, "samples": verdict.samples}
-    yield event(verdict_to_json(verdict) | {"source": pending.source}, "verdict")
+    payload = verdict_to_json(verdict)
+    final = _shown(payload, verdict, settings, declared)
+    if final is not payload:  # both quote the answer
+        final |= {"sentence": settings.refusal, "explanation": ""}
+    yield event(final | {"source": pending.source}, "verdict")
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from ..backends.upstream import UpstreamBackend
+from ..errors import Problem
 from ..middleware import caller_of, while_connected
 from ..permissions import forbid_looser
 from ..proxy import AnswerProxy
@@ -79,7 +80,8 @@ async def models(request: Request) -> Response:
     if not isinstance(backend, UpstreamBackend):
         listed = {"id": backend.name, "object": "model", "created": 0, "owned_by": "semtropy"}
         return JSONResponse({"object": "list", "data": [listed]})
-    reply = await backend.send("GET", "/models", caller_of(request.scope, gateway.settings), request.headers)
+    caller = caller_of(request.scope, gateway.settings)
+    reply = await while_connected(request, backend.send("GET", "/models", caller, request.headers))
     return StreamingResponse(reply.relayed(), reply.status, reply.passed_headers)
 
 
@@ -98,12 +100,15 @@ async def _complete(request: Request, kind: CompletionKind) -> Response:
         gateway.policy.judge(asked.options.judge, gateway.backend.sampler(asked))
         gateway.policy.terms(asked.options)
     start = time.perf_counter()
-    opening = gateway.backend.open(asked, request.headers)
-    reply = await (opening if asked.streaming else while_connected(request, opening))
+    reply = await while_connected(request, gateway.backend.open(asked, request.headers))
     gateway.metrics.seconds.labels("first_byte").observe(time.perf_counter() - start)
     reply.close = _timed_until(reply.close, gateway.metrics, start)
     request.scope[LOG_FIELDS] |= {"mode": mode, "stream": asked.streaming}
-    if reply.status != 200 or mode == "off" or not reply.readable:
+    unread = reply.status != 200 or not reply.readable
+    if unread and reply.status < 400 and mode == "block" and gateway.settings.on_error == "block":
+        await reply.close()
+        raise Problem(502, "the upstream's reply cannot be read, so it cannot be checked", "upstream_error")
+    if unread or mode == "off":
         return StreamingResponse(reply.relayed(), reply.status, reply.passed_headers)
     proxy = AnswerProxy(gateway, asked, reply, log_fields=request.scope[LOG_FIELDS])
     streamed = "text/event-stream" in reply.headers.get("content-type", "")

@@ -9,15 +9,15 @@ from fastapi.responses import StreamingResponse
 
 from ..backends.upstream import UpstreamBackend
 from ..errors import Problem
-from ..middleware import caller_of
+from ..middleware import caller_of, while_connected
 from ..service import gateway_of
 
 __all__ = ["HARMLESS", "router"]
 
 router = APIRouter()
 
-HARMLESS = ("models", "embeddings", "moderations", "rerank", "score", "tokenize", "detokenize")
-"""First parts of routes that write no answers and show nobody's files."""
+HARMLESS = ("embeddings", "moderations", "rerank", "score", "tokenize", "detokenize")
+"""Routes to POST to that write no answers and show nobody's files; models can be listed, but not deleted or asked."""
 
 
 @router.api_route(
@@ -31,13 +31,20 @@ async def other(path: str, request: Request) -> Response:
     unclear = any(part in ("", ".", "..") for part in parts)  # could be another route for the upstream
     if not isinstance(backend, UpstreamBackend) or allowed == "none" or unclear:
         raise Problem(404, f"there is no route /v1/{path} here")
-    if allowed == "harmless" and parts[0] not in HARMLESS:
+    if allowed == "harmless" and not _is_harmless(request.method, parts):
         raise Problem(
-            403, f"the route /v1/{path} is not passed on: the operator allows it with other_routes = all"
+            403,
+            f"{request.method} /v1/{path} is not passed on: the operator allows it with other_routes = all",
         )
     query = request.url.query
     target = "/" + quote(path) + (f"?{query}" if query else "")
-    body = await request.body()
+    # A GET has no body: one that comes all the same is not read, as its size is not limited.
+    body = None if request.method == "GET" else await request.body()
     caller = caller_of(request.scope, gateway.settings)
-    reply = await backend.send(request.method, target, caller, request.headers, body or None)
+    sending = backend.send(request.method, target, caller, request.headers, body or None)
+    reply = await while_connected(request, sending)
     return StreamingResponse(reply.relayed(), reply.status, reply.passed_headers)
+
+
+def _is_harmless(method: str, parts: list[str]) -> bool:
+    return parts[0] == "models" if method == "GET" else method == "POST" and "/".join(parts) in HARMLESS
