@@ -107,7 +107,7 @@ class ResponsesDialect:
     def refusal(self, body: dict[str, Any], text: str) -> dict[str, Any]:
         """The response with the refusal as its only message, ended by a content filter.
 
-        It has an id of its own: with that of the upstream, a client could go on from the answer that is withheld.
+        Its id is new: with that of the upstream, a client could go on from the answer that is withheld.
         """
         ended = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "error": None}
         made = {"id": f"resp_{secrets.token_hex(12)}"}
