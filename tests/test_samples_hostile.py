@@ -174,7 +174,7 @@ class NotNumbers:
         Belief(0.1, 0.1, agreement=KnownAgreement(math.nan)),
         Belief(0.1, 0.1, agreement=KnownAgreement(1.5)),
     ],
-    ids=repr,
+    ids=lambda belief: f"{belief.mean} {belief.variance} {belief.agreement}",
 )
 def test_a_belief_that_is_no_distribution_of_an_entropy_ends_the_check(belief: Belief) -> None:
     class Own:
