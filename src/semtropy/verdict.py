@@ -113,6 +113,10 @@ class Verdict:
         Cost: 3 samples in 2 rounds, 9 tokens, 2 judge calls, 0.5 s.
         Steady is not the same as true: a model that repeats one error consistently has low entropy too.
         """
+        return "\n".join(self.sentences())
+
+    def sentences(self) -> list[str]:
+        """The sentences of `explain`. Further lines of an answer are indented, so that none looks like a sentence."""
         lines = [self.headline()]
         if self.fields:
             lines += [f"  {field.sentence()}" for field in self.fields]
@@ -122,7 +126,7 @@ class Verdict:
             lines += [self._samples_sentence(), self._entropy_sentence()]
         lines += [str(self.reason), self._cost(), *(f"Note: {warning}" for warning in self.warnings)]
         caution = {Outcome.STEADY: _STEADY, Outcome.FLAGGED: self._flag_caution()}.get(self.outcome)
-        return "\n".join([*lines, *([] if caution is None else [caution])])
+        return [line.replace("\n", "\n    ") for line in (*lines, caution) if line is not None]
 
     def _flag_caution(self) -> str:
         """What a flag does not say; below the threshold the model is sure, but of something else."""

@@ -8,11 +8,11 @@ import io
 import os
 import sys
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__
 from ..errors import SemtropyError
-from ._text import say
+from ._text import printable, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,6 +49,10 @@ class _Parser(argparse.ArgumentParser):
             if name.startswith("-"):
                 self.error(_unknown("option", name, self._option_string_actions, ""))
         return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """End with usage and message; control characters of the arguments are shown as escapes."""
+        super().error(printable(message))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:

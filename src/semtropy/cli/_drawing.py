@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_steps", "draw_verdict"]
 
 _WIDTH = 32
+_DOTS = 40  # samples that are drawn one by one
 _SHOWN = 8  # meanings that fit without scrolling
 
 
@@ -34,8 +35,8 @@ def draw_steps(question: str, steps: Sequence[Step], terms: Terms) -> Renderable
     total = terms.budget.samples
     drawn = (
         Text("  samples   ")
-        .append("●" * len(last.samples), "cyan")
-        .append("○" * (total - len(last.samples)), "dim")
+        .append("●" * min(len(last.samples), _DOTS), "cyan")
+        .append("○" * (min(total, _DOTS) - len(last.samples)), "dim")
     )
     drawn.append(f"  {len(last.samples)} of at most {total}")
     answer = Text("  answer    ").append(one_line(last.answer.text) or "(empty)", "bold")
@@ -116,7 +117,7 @@ def _column(value: float, top: float) -> int:
 
 def draw_verdict(verdict: Verdict) -> RenderableType:
     """The verdict in sentences, the first of them coloured; the fields stand in the table above it."""
-    first, *rest = printable(verdict.explain()).splitlines()
+    first, *rest = map(printable, verdict.sentences())
     rest = rest[len(verdict.fields) :]
     headline = Text(first, style=f"bold {COLOURS[verdict.outcome]}")
     return Group(Text(), headline, *(Text(line) for line in rest))

@@ -38,7 +38,8 @@ def draw_fields(step: Step, terms: Terms) -> RenderableType:
     return table
 
 
-def _row(field: FieldStep, step: Step, terms: Terms) -> list[str | Text]:
+def _row(field: FieldStep, step: Step, terms: Terms) -> list[Text]:
+    """The cells of a row, as Text: in a plain string rich would take brackets for markup."""
     own, agreement = field.step, field.step.belief.agreement
     name = one_line(field.name, 40)
     value = one_line(field.value if isinstance(field.value, str) else _json(field.value))
@@ -46,21 +47,16 @@ def _row(field: FieldStep, step: Step, terms: Terms) -> list[str | Text]:
     if field.name.endswith("[+]"):
         value = f"without {value}"
     if own.reason is None and step.reason is None:
-        return [
-            f"  {name if field.required else f'({name})'}",
-            value,
-            f"{agree} of {len(own.samples)}",
-            "",
-            "…",
-        ]
+        last = [f"{agree} of {len(own.samples)}", "", "…"]
+        return [*map(Text, [f"  {name if field.required else f'({name})'}", value, *last])]
     outcome = field_outcome(field, step, terms)
-    return [
+    cells = [
         f"  {name if field.required else f'({name})'}",
         value,
         f"{agree} of {len(own.samples)}" if own.samples else "none",
         "" if agreement is None else f"{percent(agreement.mean)} in 100",
-        Text(str(outcome), COLOURS[outcome]),
     ]
+    return [*map(Text, cells), Text(str(outcome), COLOURS[outcome])]
 
 
 def _json(value: Any) -> str:

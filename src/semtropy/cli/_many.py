@@ -86,22 +86,27 @@ async def _outcomes(
 
 
 def _line(prompt: str, outcome: Any, *, as_json: bool) -> str:
+    """What is printed for a prompt: one line, whatever the answer contains."""
     if isinstance(outcome, SemtropyError):
         if as_json:
             return json_text({"question": prompt, "error": str(outcome)})
-        return printable(f"failed    {prompt}: {outcome}")
+        return _on_one_line(f"failed    {prompt}: {outcome}")
     if as_json:
         return json_text(outcome.to_dict())
     if outcome.fields:
         found = outcome.headline().rstrip(".")
-        return printable(
+        return _on_one_line(
             f"{outcome.outcome:9} {found}  {outcome.samples:2} samples  {prompt} -> {outcome.answer}"
         )
     agreement = "" if outcome.agreement is None else f"{outcome.agreement.mean:4.0%} again  "
-    return printable(
+    return _on_one_line(
         f"{outcome.outcome:9} {agreement}{outcome.entropy.mean:.2f} nats  {outcome.samples:2} samples  "
         f"{prompt} -> {outcome.answer}"
     )
+
+
+def _on_one_line(text: str) -> str:
+    return printable(text).replace("\n", "\\n")
 
 
 @contextmanager

@@ -7,6 +7,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from ._text import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -27,7 +29,7 @@ def waiting_line(model: str, seconds: float, samples: int) -> str:
     'asking openai:gpt-4o-mini: 2 s, no samples yet'
     """
     drawn = f"{samples} sample{'s' * (samples != 1)} so far" if samples else "no samples yet"
-    return f"asking {model}: {seconds:.0f} s, {drawn}"
+    return printable(f"asking {model}: {seconds:.0f} s, {drawn}")
 
 
 @contextmanager
