@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,36 @@ def test_a_wrong_file_is_named(change: dict[str, Any], message: str, tmp_path: P
     with pytest.raises(InputError, match=message) as caught:
         Calibration.load(path)
     assert "c.json" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-1e400", "9" * 400, "[" * 100_000])
+@pytest.mark.parametrize("field", ["slope", "intercept", "threshold", "target_error"])
+def test_a_number_of_a_file_is_a_number(field: str, text: str, tmp_path: Path) -> None:
+    # With NaN every probability was NaN, and NaN compares as "not flagged".
+    held = json.dumps({**Calibration(CURVES[0], estimator="bayes").to_dict(), field: "HERE"})
+    (tmp_path / "c.json").write_text(held.replace('"HERE"', text))
+    with pytest.raises(InputError, match=r"c\.json"):
+        Calibration.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Logistic(math.nan, 0.0),
+        lambda: Logistic(1.0, math.inf),
+        lambda: Isotonic((math.nan, 1.0), (0.1, 0.9)),
+        lambda: Isotonic((0.0, math.inf), (0.1, 0.9)),
+        lambda: Isotonic((0.0, 1.0), (0.1, math.nan)),
+        lambda: Isotonic((0.0, 1.0), (-1.0, 5.0)),
+        lambda: Calibration(CURVES[0], "bayes", threshold=math.nan),
+        lambda: Calibration(CURVES[0], "bayes", threshold=2.0),
+        lambda: Calibration(CURVES[0], "bayes", threshold=-1.0),
+        lambda: Calibration(CURVES[0], "bayes", target_error=math.nan),
+    ],
+)
+def test_no_curve_or_threshold_without_a_probability(make: Callable[[], object]) -> None:
+    with pytest.raises(InputError):
+        make()
 
 
 def test_a_file_that_is_no_json_or_not_there(tmp_path: Path) -> None:

@@ -489,3 +489,23 @@ def test_the_papers_draws_come_near_its_integrals() -> None:
 def test_a_training_question_without_meanings_is_told() -> None:
     with pytest.raises(InputError, match="cluster"):
         Prior.fit([{"id": "7", "samples": [{"text": "a"}]}])
+
+
+@pytest.mark.parametrize("name", ["james-stein", "nsb"])
+def test_a_number_of_meanings_takes_no_memory(name: str) -> None:
+    # An array of K numbers: at K = 10**9 the process was killed.
+    small, large = (load_estimator(name, size=size)(Evidence(counts=(3, 1))).mean for size in (10**6, 10**12))
+    assert small < large < 3 * small
+    with pytest.raises(InputError, match="size"):
+        load_estimator(name, size=10**400)
+
+
+@pytest.mark.parametrize("size", [2, 5, 1000])
+def test_james_stein_is_the_entropy_of_all_shares(size: int) -> None:
+    counts = np.zeros(size)
+    counts[:2] = 3, 1
+    p, n = counts / 4, 4
+    shrunk = min(1.0, (1 - (p**2).sum()) / ((n - 1) * ((1 / size - p) ** 2).sum()))
+    mixed = shrunk / size + (1 - shrunk) * p
+    expected = -(mixed[mixed > 0] * np.log(mixed[mixed > 0])).sum()
+    assert load_estimator("james-stein", size=size)(Evidence(counts=(3, 1))).mean == pytest.approx(expected)

@@ -22,6 +22,7 @@ LAYERS = (
     "errors",
     "input_files",
     "output_files",
+    "numeric_checks",
     "conversation",
     "samples",
     "evidence_checks",

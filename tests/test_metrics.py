@@ -194,3 +194,23 @@ def test_cross_fitted_never_sees_its_own_label() -> None:
 
 def test_log_loss_is_finite_for_the_surely_wrong() -> None:
     assert np.isfinite(log_loss([0.0, 1.0], [True, False]))
+
+
+@pytest.mark.parametrize("metric", [auroc, accuracy_rejection_area, calibration_error])
+@pytest.mark.parametrize("wrong", [[None, True], [np.nan, 0.0], [2, 0], ["no", "yes"]])
+def test_labels_that_are_neither_are_refused(metric, wrong) -> None:
+    # A question that was not graded counted as a correct answer.
+    with pytest.raises(InputError, match="wrong"):
+        metric([0.1, 0.2], wrong)
+
+
+@pytest.mark.parametrize("metric", [auroc, accuracy_rejection_area, calibration_error])
+def test_of_no_question_nothing_is_known(metric) -> None:
+    assert np.isnan(metric([], []))
+    assert np.isnan(metric(np.empty((2, 0)), [])).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("metric", [auroc, accuracy_rejection_area, calibration_error])
+def test_scores_that_are_no_numbers_are_refused(metric) -> None:
+    with pytest.raises(InputError, match="scores"):
+        metric(["a", "b"], [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -64,3 +65,15 @@ def test_samples_with_other_earlier_fields_tell_whether_those_matter(
     own = OwnValues(None, (), certain=False, agreeing=agreeing, differing=differing)
     assert own.independence(agreement) == pytest.approx(expected)
     assert OwnValues(None, (), certain=True, differing=9).independence(1.0) == 1.0
+
+
+@pytest.mark.parametrize(("agreeing", "differing"), [(600, 600), (5000, 5000), (2000, 1), (0, 3000)])
+@pytest.mark.parametrize("agreement", [0.0, 0.25, 0.5, 0.9375, 1.0])
+def test_many_samples_tell_whether_earlier_fields_matter(
+    agreeing: int, differing: int, agreement: float
+) -> None:
+    # From about 1,030 samples on the binomial coefficient is no float any more.
+    own = OwnValues(None, (), certain=False, agreeing=agreeing, differing=differing)
+    n, exact = agreeing + differing, Fraction(agreement)
+    free, bound = exact**agreeing * (1 - exact) ** differing, Fraction(1, (n + 1) * math.comb(n, agreeing))
+    assert own.independence(agreement) == pytest.approx(float(free / (free + bound)), abs=1e-9)

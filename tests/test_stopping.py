@@ -119,6 +119,14 @@ def test_fixed_samples_ignore_the_belief():
         (lambda: Budget(cost=1.0), "price"),
         (lambda: Rounds(first=0), "first"),
         (lambda: Rounds(growth=0.5), "growth"),
+        (lambda: Rounds(growth=10**400), "growth"),
+        (lambda: Decided(10**400), "threshold"),
+        (lambda: Decided(0.5, 0.9, "x"), "relaxation"),
+        (lambda: Budget(tokens=10**400), "tokens"),
+        (lambda: Budget(cost=1, price=3), "price"),
+        (lambda: Price(per_sample=math.nan), "per_sample"),
+        (lambda: Price(per_token=-1), "per_token"),
+        (lambda: Price(per_token=math.inf), "per_token"),
     ],
 )
 def test_senseless_settings_are_refused_by_name(make, names):
@@ -139,6 +147,40 @@ def test_senseless_settings_are_refused_by_name(make, names):
 def test_each_limit_has_its_own_reason(budget, spent, reason):
     assert budget.exhausted(spent) is reason
     assert not (reason and reason.firm)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Budget(samples=10**400),
+        Budget(samples=9, tokens=math.inf),
+        Budget(samples=9, seconds=math.inf),
+        Budget(samples=9, cost=math.inf, price=Price(1.0)),
+        Budget(samples=9, cost=1e308, price=Price(5e-324)),
+        Budget(samples=9, cost=1.0, price=Price(1e308, 1e308)),
+    ],
+)
+def test_limits_may_be_as_large_as_they_like(budget):
+    spent = Spent(samples=3, rounds=1, tokens=30)
+    assert (budget.room(spent) == 0) == (budget.exhausted(spent) is not None)
+
+
+@pytest.mark.parametrize("growth", [math.inf, 1e308])
+def test_a_round_is_as_large_as_the_budget_allows(growth):
+    assert Rounds(growth=growth).size(Spent(samples=5)) >= 10**6
+
+
+@pytest.mark.parametrize(
+    "belief", [Belief(math.nan, 0.0), Belief(math.inf, 0.0), Belief(0.4, math.nan), Belief(0.4, -1.0)]
+)
+@pytest.mark.parametrize("rule", [VarianceBelow(0.1), Decided(0.69), FixedSamples(1)])
+def test_no_rule_stops_on_what_is_no_belief(rule, belief):
+    with pytest.raises(InputError, match="no rule can stop on that"):
+        rule(belief, Spent(samples=3))
+
+
+def test_a_threshold_beyond_all_entropies_is_never_reached():
+    assert Decided(1e308)(Belief(0.4, 0.1), Spent()) is Reason.DECIDED_LOW
 
 
 spending = st.builds(

@@ -10,7 +10,8 @@ from typing import Any
 
 from .errors import InputError
 from .evidence_checks import check_places, log_probabilities, probabilities, whole_numbers
-from .samples import Partition, Sample, check_logprob, check_token_entropy, is_count, shown
+from .numeric_checks import is_count, shown
+from .samples import Partition, Sample, check_logprob, check_token_entropy
 
 __all__ = [
     "MOST_EXCESS",

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .errors import InputError
-from .samples import LOGPROB_SLACK, check_logprobs, shown
+from .numeric_checks import shown
+from .samples import LOGPROB_SLACK, check_logprobs
 
 __all__ = ["LARGEST_COUNT", "check_places", "log_probabilities", "probabilities", "whole_numbers"]
 

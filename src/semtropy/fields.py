@@ -54,9 +54,13 @@ class OwnValues:
         if self.certain:
             return 1.0
         k, m = self.agreeing, self.differing
-        if_free = INDEPENDENT * agreement**k * (1 - agreement) ** m
-        if_bound = (1 - INDEPENDENT) / ((k + m + 1) * math.comb(k + m, k))
-        return if_free / (if_free + if_bound)
+        if (k and agreement <= 0) or (m and agreement >= 1):
+            return 0.0
+        # Logarithms: the binomial coefficient of many samples is no float any more.
+        if_free = math.log(INDEPENDENT)
+        if_free += (k * math.log(agreement) if k else 0.0) + (m * math.log1p(-agreement) if m else 0.0)
+        if_bound = math.log(1 - INDEPENDENT) - math.log((k + m + 1) * math.comb(k + m, k))
+        return 1 / (1 + math.exp(min(if_bound - if_free, 700.0)))
 
 
 @dataclass(frozen=True, slots=True)

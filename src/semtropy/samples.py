@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from .errors import InputError
+from .numeric_checks import is_count, shown
 
 __all__ = [
     "LOGPROB_SLACK",
@@ -22,8 +23,6 @@ __all__ = [
     "check_logprobs",
     "check_token_entropy",
     "generated_tokens",
-    "is_count",
-    "shown",
     "weighed_by_samples",
     "without_certainty",
 ]
@@ -195,23 +194,6 @@ def check_token_entropy(value: float) -> None:
         raise InputError(
             f"a token entropy is {shown(value)}: it must lie between 0 and {MOST_TOKEN_ENTROPY:g} nats"
         )
-
-
-def is_count(value: object) -> bool:
-    """Whether this is a whole number, 0 or more; a truth value is none."""
-    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 0
-
-
-def shown(value: object) -> str:
-    """A value in a message, shortened.
-
-    >>> shown(0.5), shown(10**400), shown("x" * 100)
-    ('0.5', 'a number of more than 60 digits', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
-    """
-    if isinstance(value, int) and value.bit_length() > 200:  # Python itself refuses to print the largest
-        return "a number of more than 60 digits"
-    text = repr(value[:100]) if isinstance(value, str) else str(value)
-    return text if len(text) <= 40 else f"{text[:31]}..."
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .errors import InputError
+from .numeric_checks import is_number, is_whole
 
 if TYPE_CHECKING:
     from .nouns import Belief
@@ -110,6 +110,12 @@ class Price:
     per_sample: float = 0.0
     per_token: float = 0.0
 
+    def __post_init__(self) -> None:
+        for name in ("per_sample", "per_token"):
+            value = getattr(self, name)
+            if not (is_number(value) and 0 <= value < math.inf):
+                raise InputError(f"price: {name} is {value}: an amount of money, 0 or more")
+
     def of(self, spent: Spent) -> float:
         """The money `spent` stands for; the answer judged is one more sample."""
         return self.per_sample * (spent.samples + 1) + self.per_token * (spent.tokens or 0)
@@ -143,14 +149,16 @@ class Budget:
     price: Price | None = None
 
     def __post_init__(self) -> None:
-        if not _is_whole(self.samples) or self.samples < 0:
+        if not is_whole(self.samples) or self.samples < 0:
             raise InputError(
                 f"budget: samples is {self.samples!r}: a whole number, 0 (judge the answer alone) or more"
             )
         for name in ("tokens", "seconds", "cost"):
             value = getattr(self, name)
-            if value is not None and not (_is_number(value) and value > 0):
+            if value is not None and not (is_number(value) and value > 0):
                 raise InputError(f"budget: {name} is {value}: give a positive limit, or None for no limit")
+        if self.price is not None and not isinstance(self.price, Price):
+            raise InputError(f"budget: price is {self.price!r}: give Price(per_sample=..., per_token=...)")
         if self.cost is not None and self.price is None:
             raise InputError("budget: a limit on cost needs price=Price(per_sample=..., per_token=...)")
 
@@ -168,8 +176,8 @@ class Budget:
 
     def room(self, spent: Spent) -> int:
         """How many more samples every limit allows."""
-        limits = [
-            float(self.samples - spent.samples),
+        limits: list[float] = [
+            self.samples - spent.samples,
             self._affordable(self.tokens, float(spent.tokens or 0), spent),
         ]
         if self.price is not None:
@@ -178,10 +186,17 @@ class Budget:
 
     @staticmethod
     def _affordable(limit: float | None, used: float, spent: Spent) -> float:
-        if limit is None or used <= 0 or spent.samples == spent.rounds == 0:
+        if limit is None or limit == math.inf or used <= 0 or spent.samples == spent.rounds == 0:
             return math.inf
+        if used >= limit:
+            return 0
         # The answer judged was paid for as well: one more draw than the samples.
-        return math.floor((limit - used) / (used / (spent.samples + 1)) + 1e-9)
+        each = used / (spent.samples + 1)
+        many = (limit - used) / each if each > 0 else math.inf
+        return math.inf if many == math.inf else math.floor(many + 1e-9)
+
+
+LARGEST_ROUND = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,14 +219,14 @@ class Rounds:
     growth: float = 1.5
 
     def __post_init__(self) -> None:
-        if not (_is_whole(self.first) and self.first >= 1 and _is_number(self.growth) and self.growth >= 1):
+        if not (is_whole(self.first) and self.first >= 1 and is_number(self.growth) and self.growth >= 1):
             raise InputError(f"rounds: first is {self.first}, growth is {self.growth}: both are at least 1")
 
     def size(self, spent: Spent) -> int:
         """The size of the next round, before any budget cuts it."""
         if spent.samples < self.first:
             return self.first - spent.samples
-        return max(1, math.ceil(spent.samples * (self.growth - 1) - 1e-9))
+        return max(1, math.ceil(min(spent.samples * (self.growth - 1) - 1e-9, LARGEST_ROUND)))
 
 
 @runtime_checkable
@@ -235,7 +250,7 @@ class VarianceBelow:
     gamma: float
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.gamma) and self.gamma >= 0):
+        if not (is_number(self.gamma) and self.gamma >= 0):
             raise InputError(f"gamma is {self.gamma}: a variance in squared nats, 0 or more")
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
@@ -243,8 +258,7 @@ class VarianceBelow:
             raise InputError(
                 "this estimator has no variance to stop on: use FixedSamples(n), or the estimator bayes"
             )
-        if not math.isfinite(belief.variance):
-            raise InputError(f"the variance of the belief is {belief.variance}: no rule can stop on that")
+        _check_finite(belief)
         return Reason.VARIANCE if belief.variance <= self.gamma else None
 
 
@@ -256,6 +270,10 @@ LEAST_CONFIDENCE = 0.85
 
 RELAXATION = 0.01
 """How much less the default rule asks for with every sample."""
+
+
+LEAST_VARIANCE = 1e-9
+"""How far below 0 the variance of an estimator may be by rounding."""
 
 
 def suspicion(belief: Belief, threshold: float) -> float | None:
@@ -301,9 +319,9 @@ class Decided:
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
-        if not (_is_number(self.confidence) and 0.5 < self.confidence < 1):
+        if not (is_number(self.confidence) and 0.5 < self.confidence < 1):
             raise InputError(f"confidence is {self.confidence}: a probability between 0.5 and 1")
-        if not 0 <= self.relaxation < 0.5:
+        if not (is_number(self.relaxation) and 0 <= self.relaxation < 0.5):
             raise InputError(f"relaxation is {self.relaxation}: from 0 to below 0.5")
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
@@ -312,11 +330,12 @@ class Decided:
         return self._decided(belief, confidence)
 
     def _decided(self, belief: Belief, confidence: float) -> Reason | None:
+        _check_finite(belief)
         if belief.distribution is None and belief.variance is None:
             raise InputError("this estimator has no distribution to decide on: use FixedSamples(n), or bayes")
         off, variance = belief.mean - self.threshold, belief.variance
         # Cantelli's inequality: far from the threshold, mean and variance prove it, whatever the distribution.
-        proven = variance is not None and off != 0 and (off**2 * (1 - confidence) >= confidence * variance)
+        proven = variance is not None and off != 0 and (off * off * (1 - confidence) >= confidence * variance)
         if proven and off > 0:
             return Reason.DECIDED_HIGH
         above = 0.0 if proven else self._above(belief, confidence)
@@ -339,18 +358,18 @@ class Decided:
         return belief.probability_above(self.threshold)
 
 
-def _is_number(value: object) -> bool:
-    """Whether this is a real number: not a truth value, not text."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+def _check_finite(belief: Belief) -> None:
+    """Refuse to decide on an entropy or a variance that is no such number."""
+    variance = belief.variance
+    if not math.isfinite(belief.mean):
+        raise InputError(f"the mean of the belief is {belief.mean}: no rule can stop on that")
+    if variance is not None and not -LEAST_VARIANCE <= variance < math.inf:
+        raise InputError(f"the variance of the belief is {variance}: no rule can stop on that")
 
 
 def check_threshold(threshold: float) -> None:
     """Refuse a threshold that is not an entropy: NaN, infinite, negative or 0."""
-    if not (_is_number(threshold) and 0 < threshold < math.inf):
+    if not (is_number(threshold) and 0 < threshold < math.inf):
         raise InputError(f"threshold is {threshold!r}: an entropy in nats, a finite number above 0")
 
 
@@ -368,8 +387,9 @@ class FixedSamples:
     n: int
 
     def __post_init__(self) -> None:
-        if not _is_whole(self.n) or self.n < 1:
+        if not is_whole(self.n) or self.n < 1:
             raise InputError(f"n is {self.n!r}: a whole number of samples, at least 1")
 
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
+        _check_finite(belief)
         return Reason.FIXED if spent.samples >= self.n else None

@@ -30,6 +30,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from ..errors import InputError
+from .inputs import LARGEST_SIZE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +48,9 @@ __all__ = [
     "component_grid",
     "placement",
 ]
+
+# Within these limits, and those of `inputs`, the integrals converge; beyond, doubles no longer resolve them.
+LEAST_DISCOUNT, MOST_DISCOUNT = 1e-6, 0.999
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,10 @@ class SequencePrior:
     def __post_init__(self) -> None:
         if not 1e-3 <= self.theta <= 1e3:
             raise InputError(f"theta is {self.theta}: it must be a number from 0.001 to 1000")
-        if not (self.main >= 0 and 0 <= self.evenness < math.inf and 0 <= self.discount < 1):
-            raise InputError("main and evenness must be at least 0, and discount from 0 to below 1")
+        if not (0 <= self.main <= 1000 and 0 <= self.evenness <= 1e3 and 0 <= self.discount <= MOST_DISCOUNT):
+            raise InputError(
+                "main and evenness must lie between 0 and 1000, and discount between 0 and 0.999"
+            )
         if self.main and self.discount:
             raise InputError("a sequence prior has main sequences or a discount, not both")
 
@@ -125,10 +131,12 @@ class DirichletComponent:
     sizes: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < math.inf:
-            raise InputError(f"alpha is {self.alpha}: it must be a number above 0")
+        if not 1e-6 <= self.alpha <= 1e3:
+            raise InputError(f"alpha is {self.alpha}: it must be a number from 1e-6 to 1000")
         if not self.sizes or self.sizes[0] < 1 or list(self.sizes) != sorted(set(self.sizes)):
             raise InputError("sizes must be ascending whole numbers from 1")
+        if self.sizes[-1] > LARGEST_SIZE:
+            raise InputError(f"sizes contains {self.sizes[-1]:g}; the largest supported is {LARGEST_SIZE:g}")
 
     @property
     def points(self) -> tuple[float, ...]:
@@ -157,11 +165,14 @@ class PitmanYorComponent:
     concentrations: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not 0 < self.discount < 1:
-            raise InputError(f"the discount over meanings is {self.discount}: it must lie between 0 and 1")
+        if not LEAST_DISCOUNT <= self.discount <= MOST_DISCOUNT:
+            raise InputError(
+                f"the discount over meanings is {self.discount}: it must lie between {LEAST_DISCOUNT:g} and "
+                f"{MOST_DISCOUNT:g}"
+            )
         c = self.concentrations
-        if not c or not 0 < c[0] <= c[-1] < math.inf or list(c) != sorted(set(c)):
-            raise InputError("concentrations must be ascending numbers above 0")
+        if not c or not 1e-6 <= c[0] <= c[-1] <= LARGEST_SIZE or list(c) != sorted(set(c)):
+            raise InputError(f"concentrations must be ascending numbers from 1e-6 to {LARGEST_SIZE:g}")
 
     @property
     def alpha(self) -> float:

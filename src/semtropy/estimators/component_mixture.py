@@ -111,7 +111,8 @@ def united(
     place = {key: i for i, key in enumerate(_columns(grid))}
     rows = np.full((len(parts), len(place)), -np.inf)
     for row, (components, log_weights) in zip(rows, parts, strict=True):
-        row[[place[key] for key in _columns(components)]] = log_weights
+        # A column that stands twice has the weight of both.
+        np.logaddexp.at(row, [place[key] for key in _columns(components)], log_weights)
     return grid, rows
 
 

@@ -10,9 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..entropy.inputs import LARGEST_SIZE
 from ..errors import InputError
 from ..evidence import check_replacement, check_sampled
 from ..nouns import Belief, Beliefs, Evidence
+from ..numeric_checks import shown
 
 __all__ = [
     "DEFAULT_SIZE",
@@ -71,9 +73,11 @@ class CountsEstimator(ABC):
 
 
 def check_size(size: object) -> None:
-    """Refuse a number of meanings K that is not None or a whole number from 1."""
-    if size is not None and not (type(size) is int and size >= 1):
-        raise InputError(f"size is {size!r}: the number of meanings, a whole number from 1, or None")
+    """Refuse a number of meanings K that is not None or a whole number from 1 to 10^12."""
+    if size is not None and not (type(size) is int and 1 <= size <= LARGEST_SIZE):
+        raise InputError(
+            f"size is {shown(size)}: the number of meanings, a whole number from 1 to {LARGEST_SIZE:g}, or None"
+        )
 
 
 def median_size(sizes: Iterable[int]) -> int:

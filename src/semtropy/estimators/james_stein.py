@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import xlogy
 
 from .counts import DEFAULT_SIZE, UNTRAINED_SIZE, Counts, CountsEstimator, check_size
-from .histogram import plug_in
 
 __all__ = ["JamesStein"]
 
@@ -40,11 +40,12 @@ class JamesStein(CountsEstimator):
     def entropy(self, counts: Counts) -> float:
         n = sum(counts)
         size = max(self.size or DEFAULT_SIZE, len(counts))
-        p = np.zeros(size)
-        p[: len(counts)] = np.array(counts) / n
-        distance = (n - 1) * float(((1 / size - p) ** 2).sum())
+        p, unseen = np.array(counts) / n, size - len(counts)
+        distance = (n - 1) * (float(((1 / size - p) ** 2).sum()) + unseen / size**2)
         lam = min(1.0, (1 - float(p @ p)) / distance) if distance > 0 else 1.0
-        return plug_in((lam / size + (1 - lam) * p).tolist())
+        shares = lam / size + (1 - lam) * p
+        rest = unseen * xlogy(lam / size, lam / size)  # of the meanings without a sample, which are all alike
+        return max(0.0, float(-xlogy(shares, shares).sum() - rest))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ import numpy as np
 
 from ..entropy import moments, moments_batch
 from ..entropy.distribution import Mixture, PosteriorComponent, mix
+from ..errors import InputError
 from ..evidence import check_replacement
+from ..evidence_checks import whole_numbers
 from ..nouns import Belief, Beliefs, Evidence
 from .training import row_samples
 
@@ -42,12 +44,29 @@ class PaperPrior:
     weights: tuple[float, ...] = (1 / LARGEST,) * LARGEST
     trained_on: int = 0
 
+    def __post_init__(self) -> None:
+        try:
+            weights = np.array(self.weights, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            weights = np.array([np.nan])
+        if (
+            weights.ndim != 1
+            or not np.isfinite(weights).all()
+            or not (weights >= 0).all()
+            or not weights.any()
+        ):
+            raise InputError(
+                "weights must be finite numbers from 0 on, one per number of meanings, not all 0"
+            )
+
     @classmethod
     def from_sizes(cls, sizes: Iterable[int]) -> PaperPrior:
         """From the number of meanings of each training question."""
-        cut = np.minimum(np.fromiter(sizes, dtype=np.int64), LARGEST)
+        cut = np.array([min(size, LARGEST) for size in whole_numbers("sizes", list(sizes))], dtype=np.int64)
         if cut.size == 0:
             return cls()
+        if cut.min() < 1:
+            raise InputError("sizes contains 0: a training question has at least one meaning")
         weights = np.bincount(cut, minlength=LARGEST + 1)[1:] / cut.size
         return cls(tuple(weights.tolist()), int(cut.size))
 
@@ -64,7 +83,8 @@ class PaperPrior:
             return np.array([float(seen)]), np.ones(1)
         sizes = np.arange(seen, largest + 1)
         kept = weights[sizes - 1]
-        return sizes[kept > 0].astype(float), kept[kept > 0] / kept.sum()
+        total = kept.sum() if kept.max() < 1e300 else (kept := kept / kept.max()).sum()  # no overflow
+        return sizes[kept > 0].astype(float), kept[kept > 0] / total
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,8 @@ class Prior:
         """
         if not priors:
             raise InputError("priors is empty: combine at least one")
+        if len({len(prior.ends) for prior in priors}) > 1:
+            raise InputError("the priors have different numbers of ends: fit them anew with one version")
         centres = [prior.token_entropy for prior in priors if prior.token_entropy is not None]
         return cls(
             ComponentMixture.average([prior.samples for prior in priors]),

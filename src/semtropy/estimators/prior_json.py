@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..entropy.components import DirichletComponent, PitmanYorComponent, SequencePrior
 from ..errors import InputError
+from ..numeric_checks import shown
+from ..samples import MOST_TOKEN_ENTROPY
 from .component_mixture import ComponentMixture
 from .ends import DEFAULT_ENDS
 
@@ -46,14 +48,14 @@ def prior_from_json(data: Mapping[str, Any]) -> PriorFields:
     version = data.get("semtropy_prior") if isinstance(data, Mapping) else None
     if version == 1:
         mixture = _mixture_from_json(data["kinds"], _from_version_1)
-        return PriorFields(mixture, (mixture,), int(data["trained_on"]), None, DEFAULT_ENDS)
+        return PriorFields(mixture, (mixture,), _whole(data["trained_on"]), None, DEFAULT_ENDS)
     if version != VERSION:
         raise InputError(f'not a prior: the key "semtropy_prior" must be {VERSION} or 1')
-    entropy, ends = data.get("token_entropy"), tuple(float(end) for end in data.get("ends", DEFAULT_ENDS))
+    entropy, ends = data.get("token_entropy"), tuple(_number(end) for end in data.get("ends", DEFAULT_ENDS))
     if not ends or not all(0 < end <= 1 for end in ends):
         raise InputError('"ends" must be probabilities above 0')
-    if entropy is not None and not 0 <= float(entropy) < math.inf:
-        raise InputError('"token_entropy" must be a number from 0, or null')
+    if entropy is not None and not 0 <= _number(entropy) <= MOST_TOKEN_ENTROPY:
+        raise InputError(f'"token_entropy" must be a number from 0 to {MOST_TOKEN_ENTROPY:g}, or null')
     samples, answered = _mixture_from_json(data["samples"]), data["answered"]
     if answered and isinstance(answered[0], Mapping):
         answered = [answered]
@@ -62,7 +64,7 @@ def prior_from_json(data: Mapping[str, Any]) -> PriorFields:
     return PriorFields(
         samples,
         tuple(_mixture_from_json(mixture) for mixture in answered),
-        int(data["trained_on"]),
+        _whole(data["trained_on"]),
         None if entropy is None else float(entropy),
         ends,
     )
@@ -103,10 +105,12 @@ def component_from_json(data: Mapping[str, Any]) -> Component:
     """A component of version 2."""
     sequences = _sequences(data["sequences"])
     if data["type"] == "pitman-yor":
-        concentrations = tuple(float(c) for c in data["concentrations"])
-        return PitmanYorComponent(float(data["discount"]), sequences, concentrations)
+        concentrations = tuple(_number(c) for c in data["concentrations"])
+        return PitmanYorComponent(_number(data["discount"]), sequences, concentrations)
     if data["type"] == "dirichlet":
-        return DirichletComponent(float(data["alpha"]), sequences, tuple(int(size) for size in data["sizes"]))
+        return DirichletComponent(
+            _number(data["alpha"]), sequences, tuple(_whole(size) for size in data["sizes"])
+        )
     raise InputError(f'the type of a component is {data["type"]!r}: it must be "dirichlet" or "pitman-yor"')
 
 
@@ -125,19 +129,39 @@ def _from_version_1(data: Mapping[str, Any]) -> Component:
 
 def _sequences(data: Mapping[str, Any]) -> SequencePrior:
     return SequencePrior(
-        float(data["theta"]), int(data["main"]), float(data["evenness"]), float(data["discount"])
+        _number(data["theta"]), _whole(data["main"]), _number(data["evenness"]), _number(data["discount"])
     )
+
+
+def _number(value: Any) -> float:
+    """A number of a file as a float; whether it is finite and in range is for those who know what it stands for."""
+    if isinstance(value, bool | str):
+        raise InputError(f"{shown(value)} is not a number")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _whole(value: Any) -> int:
+    number = _number(value)
+    if not (math.isfinite(number) and number >= 0 and number == int(number)):
+        raise InputError(f"{shown(value)} is not a whole number from 0")
+    return int(number)
 
 
 def _mixture_from_json(
     held: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Component] = component_from_json
 ) -> ComponentMixture:
     components = tuple(read(each) for each in held)
-    weights = [tuple(float(weight) for weight in each["weights"]) for each in held]
+    weights = [tuple(_number(weight) for weight in each["weights"]) for each in held]
     for component, own in zip(components, weights, strict=True):
         if len(component.points) != len(own) or not all(0 <= weight < math.inf for weight in own):
             raise InputError("each component needs one weight of at least 0 per size or concentration")
-    total = math.fsum(weight for own in weights for weight in own)
+    try:
+        total = math.fsum(weight for own in weights for weight in own)
+    except OverflowError:
+        total = math.inf
     if not 0 < total < math.inf:
-        raise InputError("the weights of a prior must sum to more than 0")
+        raise InputError("the weights of a prior must sum to more than 0, and to a finite number")
     return ComponentMixture(components, tuple(tuple(weight / total for weight in own) for own in weights))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..nouns import Partition
-from ..samples import shown
+from ..numeric_checks import shown
 from .arithmetic import conflict
 from .normal import normalise
 from .quantity import Quantity, quantity

@@ -1,7 +1,8 @@
 """Metrics of how well a score separates hallucinations from correct answers: AUROC, AURAC, calibration error.
 
 `scores` has shape (..., questions), a higher score is more suspicious, and `wrong` has shape (questions,), True for a
-hallucination. Where a metric is undefined (all answers wrong, or none) it is NaN here and None in results.
+hallucination. Where a metric is undefined (no answers at all; for AUROC, all of them wrong or none) it is NaN here and
+None in results.
 """
 
 from __future__ import annotations
@@ -34,7 +35,14 @@ def round_scores(scores: ArrayLike) -> Floats:
 
 
 def _pair(scores: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Bools]:
-    s, y = np.asarray(scores, dtype=float), np.asarray(wrong, dtype=bool)
+    try:
+        s = np.asarray(scores, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("scores must be numbers") from None
+    labels = np.asarray(wrong)
+    y = labels.astype(bool)
+    if labels.size and (labels.dtype == object or not np.array_equal(labels, y)):
+        raise InputError("wrong must be true or false for every question: leave out those without a grade")
     if y.ndim != 1 or s.shape[-1:] != y.shape:
         raise InputError(
             f"scores of shape {s.shape} for {y.shape} labels: the last axis must be the questions"
@@ -72,6 +80,8 @@ def accuracy_rejection_area(scores: ArrayLike, wrong: ArrayLike) -> Floats:
     0.7917
     """
     s, y = _pair(scores, wrong)
+    if not y.size:
+        return np.full(s.shape[:-1], np.nan)
     flat = s.reshape(-1, s.shape[-1])
     kept = np.arange(1, y.size + 1)
     areas = np.empty(len(flat))
@@ -94,6 +104,8 @@ def calibration_error(probabilities: ArrayLike, wrong: ArrayLike, *, bins: int =
     p, y = _pair(probabilities, wrong)
     if ((p < 0) | (p > 1)).any():
         raise InputError("probabilities lie outside 0 .. 1: calibrate the scores first")
+    if not y.size:
+        return np.full(p.shape[:-1], np.nan)
     flat = p.reshape(-1, p.shape[-1])
     rows = len(flat)
     cell = np.minimum((flat * bins).astype(int), bins - 1) + bins * np.arange(rows)[:, None]
