@@ -133,13 +133,20 @@ class Checker:
         exchange = self._exchange(prompt, answer, earlier)
         # Samples that are there already are compared with an answer that came later, whatever time is left.
         judged_by = deadline if earlier is None else None
-        for event in exchange:
+        events = iter(exchange)
+        while (event := await self._next(events)) is not None:
             if isinstance(event, Draw):
                 exchange.reply = await adraw_round(model, prompt, event, rng, deadline)
             elif isinstance(event, Compare):
                 exchange.reply = await ajudge_round(self.judge, event.pairs, judged_by)
             else:
                 yield event
+
+    async def _next(self, events: Iterator[Draw | Compare | Step]) -> Draw | Compare | Step | None:
+        """The next event, None after the last. Fields, of which there may be thousands, do not hold up the loop."""
+        if self.structure is None:
+            return next(events, None)
+        return await asyncio.to_thread(next, events, None)
 
     def check(
         self, prompt: Prompt, *, answer: str | Sample | None = None, rng: Generator | int | None = None

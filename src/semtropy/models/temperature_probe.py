@@ -7,19 +7,24 @@ two for one prompt tells which it is, for all later prompts.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..nouns import Sample
+    from ..nouns import Sample, Token
+
+    Beginning = tuple[tuple[Token, float], ...]
 
 __all__ = ["TemperatureProbe"]
 
 PROMPTS = 64  # prompts whose answer and samples wait for each other
-SAMPLES = 4  # of one reply that are kept
+SAMPLES = 4  # answers, and samples, of one prompt that are kept
+TOKENS = 32  # with which each of them begins
 SAME = 0.02  # log-probabilities that differ by less are the same number
 TELLING = -0.05  # a token that is nearly certain has the same log-probability at every temperature
 
@@ -32,15 +37,17 @@ class TemperatureProbe:
 
     def __init__(self) -> None:
         self.before_temperature: bool | None = None
-        self._seen: OrderedDict[str, tuple[list[Sample], list[Sample]]] = OrderedDict()
+        self._seen: OrderedDict[bytes, tuple[list[Beginning], list[Beginning]]] = OrderedDict()
 
     def observe(self, fields: dict[str, Any], temperature: float, samples: Sequence[Sample]) -> None:
         """Note the reply to one request: an answer at a temperature below 1, or samples at 1, in any order."""
         if self.before_temperature is not None or not samples:
             return
-        prompt = json.dumps(fields, sort_keys=True, default=str)
-        cold, warm = self._seen.setdefault(prompt, ([], []))
-        (warm if temperature == 1.0 else cold).extend(samples[:SAMPLES])
+        # Clients choose the prompts and may repeat one for ever: of each only a digest and a few tokens are kept.
+        prompt = hashlib.blake2b(json.dumps(fields, sort_keys=True, default=str).encode(), digest_size=16)
+        cold, warm = self._seen.setdefault(prompt.digest(), ([], []))
+        held = warm if temperature == 1.0 else cold
+        held[:] = [*held, *map(_beginning, samples[:SAMPLES])][-SAMPLES:]
         while len(self._seen) > PROMPTS:
             self._seen.popitem(last=False)
         pairs = (pair for answer in cold for sample in warm for pair in _common_tokens(answer, sample))
@@ -51,12 +58,15 @@ class TemperatureProbe:
                 return
 
 
-def _common_tokens(one: Sample, other: Sample) -> Iterator[tuple[float, float]]:
+def _beginning(sample: Sample) -> Beginning:
+    """The first tokens of a sample with their log-probabilities; none where they are unknown."""
+    pairs = zip(sample.tokens or (), sample.token_logprobs or (), strict=False)
+    return tuple(islice(pairs, TOKENS))
+
+
+def _common_tokens(one: Beginning, other: Beginning) -> Iterator[tuple[float, float]]:
     """The log-probabilities of the tokens with which both begin."""
-    if not (one.tokens and other.tokens and one.token_logprobs and other.token_logprobs):
-        return
-    pairs = zip(one.tokens, other.tokens, one.token_logprobs, other.token_logprobs, strict=False)
-    for token, same, logprob, its in pairs:
+    for (token, logprob), (same, its) in zip(one, other, strict=False):
         if token != same:
             return
         yield logprob, its

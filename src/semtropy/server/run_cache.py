@@ -20,6 +20,11 @@ __all__ = ["CheckRun", "RunCache"]
 VERDICTS = 4
 """Answers to one question whose verdicts are kept."""
 
+MOST_BYTES = 64_000_000
+"""Size of all cached checks together, about: long answers would otherwise fill gigabytes before `size` checks are there."""
+PER_TOKEN = 100
+"""Bytes that a token with its log-probability takes, about."""
+
 Steps = Callable[[], AsyncIterator["Step"]]
 
 
@@ -31,6 +36,7 @@ class CheckRun:
         self.error: Exception | None = None
         self.finished_at: float | None = None
         self.keep = True
+        self.size = 0  # in bytes, about
         # Remembers its judgements, for the answers that are compared with the samples later.
         self.judge: Judge | None = None
         # By answer; None for the one that the run drew.
@@ -49,6 +55,7 @@ class CheckRun:
             self.error = error
         finally:
             self.finished_at = time.monotonic()
+            self.size = sum(map(_size, self.steps[-1].samples)) if self.steps else 0
             self._notify()
 
     def _notify(self) -> None:
@@ -95,6 +102,7 @@ class CheckRun:
     def store_verdict(self, answer: Sample | None, verdict: Verdict) -> None:
         """Keep the verdict on `answer` and drop the distributions behind it, which are large."""
         self.verdicts[answer] = replace(verdict, belief=None, partition=None, draws=())
+        self.size += 0 if answer is None else _size(answer)
         if len(self.verdicts) > VERDICTS:
             self.verdicts.popitem(last=False)
         self.steps = [replace(step, belief=replace(step.belief, distribution=None)) for step in self.steps]
@@ -104,11 +112,19 @@ class CheckRun:
         self._task.cancel()
 
 
-class RunCache:
-    """Runs by the digest of their request: all under way, and up to `size` finished ones, for `seconds` each."""
+def _size(sample: Sample) -> int:
+    """The bytes that a sample takes, about."""
+    return len(sample.text) + PER_TOKEN * len(sample.tokens or sample.token_logprobs or ())
 
-    def __init__(self, *, size: int, seconds: float) -> None:
-        self.size, self.seconds = size, seconds
+
+class RunCache:
+    """Runs by the digest of their request: all under way, and up to `size` finished ones, for `seconds` each.
+
+    Finished ones have `most_bytes` together.
+    """
+
+    def __init__(self, *, size: int, seconds: float, most_bytes: int = MOST_BYTES) -> None:
+        self.size, self.seconds, self.most_bytes = size, seconds, most_bytes
         self._runs: OrderedDict[Hashable, CheckRun] = OrderedDict()
 
     def __len__(self) -> int:
@@ -143,8 +159,12 @@ class RunCache:
         """Drop a run that failed, and the oldest finished ones above `size`."""
         if not self._fresh(run) and self._runs.get(key) is run:
             del self._runs[key]
-        over = [old for old, held in self._runs.items() if not held.alive]
-        for old in over[: max(0, len(over) - self.size)]:
+        finished = [(old, held) for old, held in self._runs.items() if not held.alive]
+        over, total = len(finished) - self.size, sum(held.size for _, held in finished)
+        for old, held in finished:
+            if over <= 0 and total <= self.most_bytes:
+                return
+            over, total = over - 1, total - held.size
             del self._runs[old]
 
     def cancel(self) -> None:

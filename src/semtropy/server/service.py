@@ -50,6 +50,8 @@ JUDGEMENTS = 1000
 NOT_COMPARED = "There was no time to compare the answer with the samples."
 JUDGING = 1.0
 """Seconds that comparing an answer with the samples may take, whatever drawing them took."""
+CONCLUDING = 10.0
+"""Seconds that a verdict may take once sampling is over; the intervals of thousands of fields could take minutes."""
 SLACK = 0.2
 """Seconds that a check may take beyond its budget to end by itself, with what it has spent brought up to date."""
 
@@ -181,7 +183,7 @@ class Service:
 
     async def _concluded(self, step: Step, check: PendingCheck, answer: Sample | None) -> Verdict:
         if answer is None:
-            return await asyncio.to_thread(_conclude, step, check.checker)
+            return await _conclude_in_time(step, check.checker)
         seconds = check.terms.budget.seconds
         left = None if seconds is None else max(JUDGING, seconds - step.spent.seconds)
         steps = check.checker.astream(check.prompt, answer=answer, earlier=step)
@@ -191,12 +193,12 @@ class Service:
             ModelTimeout
         ):  # the judge was too slow: what is known of the samples says nothing of this answer
             unjudged = replace(step, answer=answer, missing=missing_answer(answer))
-            verdict = await asyncio.to_thread(_conclude, unjudged, check.checker)
+            verdict = await _conclude_in_time(unjudged, check.checker)
             warnings = (*verdict.warnings, NOT_COMPARED)
             return replace(verdict, outcome=Outcome.UNDECIDED, reason=Reason.SECONDS, warnings=warnings)
         self.metrics.samples.inc(judged.spent.samples - step.spent.samples)
         self.metrics.pairs.inc(judged.spent.judge_calls - step.spent.judge_calls)
-        return await asyncio.to_thread(_conclude, judged, check.checker)
+        return await _conclude_in_time(judged, check.checker)
 
     def count_failure(self, error: Exception) -> None:
         """Count a failed check; an unexpected error is logged too."""
@@ -240,6 +242,14 @@ async def _within(source: AsyncIterator[Step], seconds: float | None) -> AsyncIt
                     yield replace(last, reason=Reason.SECONDS)
                 return
             yield last
+
+
+async def _conclude_in_time(step: Step, checker: Checker) -> Verdict:
+    try:
+        async with asyncio.timeout(CONCLUDING):
+            return await asyncio.to_thread(_conclude, step, checker)
+    except TimeoutError:
+        raise ModelTimeout("the answer has too many parts for a verdict in time") from None
 
 
 def _conclude(step: Step, checker: Checker) -> Verdict:
