@@ -21,7 +21,7 @@ VERDICTS = 4
 """Answers to one question whose verdicts are kept."""
 
 MOST_BYTES = 64_000_000
-"""Size of all cached checks together, about: long answers would otherwise fill gigabytes before `size` checks are there."""
+"""Size of all cached checks together, about. Long answers would fill gigabytes before there are `size` checks."""
 PER_TOKEN = 100
 """Bytes that a token with its log-probability takes, about."""
 
