@@ -32,7 +32,7 @@ def test_long_answers_do_not_fill_the_cache() -> None:
 
         found, source = cache.get(name, steps)
         await found.last()
-        await asyncio.sleep(0)  # the run is filed after its last step
+        await asyncio.wait({found._task})  # the run is filed after its last step
         return source
 
     async def fill() -> None:
