@@ -249,6 +249,27 @@ def test_a_prior_with_odd_numbers_is_refused(name: str, value: Any, tmp_path: Pa
         Prior.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("alpha", 1e308),
+        ("alpha", 1e6),
+        ("discount", 1e-308),
+        ("concentrations", [0.5, 1e17]),
+        ("sizes", [1, 2**63]),
+    ],
+)
+def test_a_component_out_of_range_is_refused(name: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "prior.json"
+    Prior.default().save(path)
+    held = json.loads(path.read_text())
+    changed = next(component for component in held["samples"] if name in component)
+    changed |= {name: value, "weights": [0.1] * len(value)} if isinstance(value, list) else {name: value}
+    path.write_text(json.dumps(held))
+    with pytest.raises(InputError, match=r"prior\.json: not a prior that semtropy saved .*must be"):
+        Prior.load(path)
+
+
 def gzip_bomb(path: Path) -> None:
     with gzip.open(path, "wb") as file:
         for _ in range(200):

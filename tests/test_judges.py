@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -192,6 +193,28 @@ def _fill(path: str, worker: int) -> None:
     for n in range(40):
         judge.entails([("q", f"{worker}-{n}", "b")])
     judge.close()
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "UPDATE judgements SET entailment = 'text'",
+            "UPDATE judgements SET entailment = 1e999",
+            "UPDATE judgements SET entailment = -0.5",
+            "DROP TABLE judgements; CREATE TABLE judgements (other)",
+            "DROP TABLE ages; CREATE TABLE ages (other)",
+        ],
+    )
+    def test_a_file_of_something_else_is_one_line(self, damage: str, tmp_path: Path) -> None:
+        path = tmp_path / "j.sqlite"
+        judge = Cached(ScriptedJudge({("a", "b"): 1.0}), path=path)
+        judge.entails([("q", "a", "b")])
+        judge.close()
+        with closing(sqlite3.connect(path)) as db:
+            db.executescript(damage)
+        fresh = Cached(ScriptedJudge({("a", "b"): 1.0}), path=path)
+        with pytest.raises(InputError, match=r"j\.sqlite: no cache of judgements .*: name another file"):
+            fresh.entails([("q", "a", "b"), ("q", "a", "c")])
+        fresh.close()
 
 
 class TestLlm:

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semtropy.errors import RecordingError, StoreError
+from semtropy.recording import open_recording, read_recording
 from semtropy.recording import parts as parts_module
-from semtropy.recording import read_recording
 from semtropy.recording import store as store_module
 from semtropy.recording.parts import Part, checksum, read_manifest, row_lines, store_parts
 from semtropy.recording.store import RecordingStore, encode_row
@@ -232,6 +232,39 @@ def test_verify_names_a_changed_byte_a_twin_and_too_much_probability(tmp_path: P
     with pytest.raises(RecordingError, match="the file has changed"):
         list(row_lines(tmp_path))
     assert second.exists()
+
+
+def test_verify_names_a_part_that_is_missing(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        for number in (0, 1, 2, 3):
+            store.commit([row(number)])
+    assert verify(tmp_path) == []
+    parts = store_parts(tmp_path)
+    for part in parts[1:3]:
+        part.path.unlink()
+    [fault] = verify(tmp_path)
+    assert "part 00000001 to 00000002 is missing: run `semtropy generate` again" in fault
+    with open_store(tmp_path) as store:  # asked again
+        store.commit([row(1)])
+        store.commit([row(2)])
+    assert verify(tmp_path) == []
+    parts[0].path.unlink()
+    [fault] = verify(tmp_path)
+    assert "part 00000000 to 00000002 is missing" in fault
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files are locked and linked as on POSIX systems")
+@pytest.mark.parametrize("name", ["part", "manifest.json", "notes.json"])
+def test_a_pipe_or_a_device_in_a_folder_is_named(tmp_path: Path, name: str) -> None:
+    with open_store(tmp_path) as store:
+        store.commit([row(0)])
+        store.remember("notes.json", {})
+        path = store_parts(tmp_path)[0].path if name == "part" else tmp_path / name
+        for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+            path.unlink()
+            make(path)
+            with pytest.raises((RecordingError, OSError), match="it is not a file"):
+                store.recall(name) if name == "notes.json" else list(open_recording(tmp_path).rows)
 
 
 def test_a_folder_that_is_no_store(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import hashlib
 import sqlite3
 import threading
 import weakref
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .partition import Triple
 
@@ -48,22 +49,28 @@ class JudgementStore:
             raise InputError(f"rows is {rows}: a cache holds at least one judgement")
         self.path, self.rows = Path(path), rows
         self._lock = threading.Lock()
-        try:
+        with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self.path, timeout=60, check_same_thread=False, isolation_level=None)
             weakref.finalize(self, self._db.close)  # Python 3.13 warns of connections that nobody closed
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_SCHEMA)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn errors of the file into an `InputError` that says what to do."""
+        try:
+            yield
         except (OSError, sqlite3.Error) as error:
             raise InputError(
-                f"{path}: no cache of judgements ({error}): name another file, or delete this one"
+                f"{self.path}: no cache of judgements ({error}): name another file, or delete this one"
             ) from error
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[float, ...]]:
         """What is known of the keys."""
         found: dict[bytes, tuple[float, ...]] = {}
-        with self._lock:
+        with self._lock, self._explained():
             for start in range(0, len(keys), _CHUNK):
                 part = keys[start : start + _CHUNK]
                 marks = ",".join("?" * len(part))
@@ -71,12 +78,14 @@ class JudgementStore:
                     f"SELECT * FROM judgements WHERE key IN ({marks})", part
                 ):
                     found[key] = tuple(value for value in values if value is not None)
+                    if not all(type(value) is float and 0 <= value <= 1 for value in found[key]):
+                        raise sqlite3.DataError("a judgement is no probability")
         return found
 
     def put(self, rows: Iterable[tuple[bytes, tuple[float, ...]]]) -> None:
         """File judgements; what another process filed meanwhile stays."""
         filled = [(key, *values, *(None,) * (3 - len(values))) for key, values in rows]
-        with self._lock:
+        with self._lock, self._explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 for row in filled:
@@ -88,7 +97,8 @@ class JudgementStore:
                 self._trim()
                 self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # a full disk has rolled it back already
+                    self._db.execute("ROLLBACK")
                 raise
 
     def _trim(self) -> None:

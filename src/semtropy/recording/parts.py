@@ -5,10 +5,12 @@ The layout is described in `store`, which writes it. Reading takes no lock and i
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import math
 import re
+import stat
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,7 @@ __all__ = [
     "parse_row",
     "read_manifest",
     "read_store",
+    "read_stored",
     "row_id",
     "row_lines",
     "store_parts",
@@ -71,7 +74,7 @@ class Part:
     def read(self, limits: Limits | None = None) -> bytes:
         """The rows as bytes, verified against the checksum."""
         try:
-            raw = self.path.read_bytes()
+            raw = read_stored(self.path)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -95,6 +98,13 @@ class Part:
         return self.read(limits).split(b"\n")[:-1]
 
 
+def read_stored(path: Path) -> bytes:
+    """The bytes of a file of a store; a folder from others may hold a pipe, which blocks, or a link to a device."""
+    if stat.S_ISREG(found := path.stat().st_mode) or stat.S_ISDIR(found):
+        return path.read_bytes()
+    raise OSError(errno.EINVAL, "it is not a file")
+
+
 def is_store(path: str | os.PathLike[str]) -> bool:
     """Whether `path` is a folder with a manifest."""
     return (Path(path) / MANIFEST).is_file()
@@ -104,7 +114,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The manifest of a store: the recording's `header` and the `identity` that a resumed run must share."""
     path = Path(folder) / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(read_stored(path))
     except FileNotFoundError as error:
         raise StoreError(
             f"{folder} has no {MANIFEST}: it is not a folder written by `semtropy generate`"

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
-from .parts import FORMAT, MANIFEST, Part, checksum, is_store, read_manifest, row_id, store_parts
+from .parts import FORMAT, MANIFEST, Part, checksum, is_store, read_manifest, read_stored, row_id, store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -128,7 +128,7 @@ class RecordingStore:
         """The value stored under `name`, or None."""
         path = self.folder / name
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return json.loads(read_stored(path))
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError) as error:

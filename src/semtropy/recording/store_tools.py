@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,7 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
         return faults
     header = Header(read_manifest(path)["header"])
     first_seen: dict[str, str] = {}
+    indices: set[int] = set()
     for part in store_parts(path):
         try:
             lines = part.lines()
@@ -92,11 +94,28 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
             except RecordingError as error:
                 faults.append(str(error))
                 continue
+            if type(index := row.get("index")) is int:
+                indices.add(index)
             place = f"{part.path.name}, line {number}"
             if first_seen.setdefault(row.id, place) != place:
                 faults.append(f"{place}: id {row.id!r} is already used in {first_seen[row.id]}")
             faults += _mass_faults(row)
-    return faults
+    return faults + _missing_parts(path, indices)
+
+
+def _missing_parts(path: str | os.PathLike[str], indices: set[int]) -> list[str]:
+    """The parts that were removed, where questions are missing too: another run may have asked them again."""
+    if len(indices) == max(indices, default=-1) + 1:
+        return []
+    parts = store_parts(path)
+    gaps = [(a.last + 1, b.first - 1) for a, b in pairwise(parts) if b.first > a.last + 1]
+    if parts and parts[0].first:
+        gaps.insert(0, (0, parts[0].first - 1))
+    return [
+        f"{path}: part {first:08d}{'' if first == last else f' to {last:08d}'} is missing: run `semtropy generate` "
+        "again to ask its questions"
+        for first, last in gaps
+    ]
 
 
 def _mass_faults(row: Row) -> Iterator[str]:
