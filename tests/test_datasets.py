@@ -135,6 +135,11 @@ def test_the_same_seed_draws_the_same_and_a_larger_limit_adds_at_the_end(tmp_pat
         ("q.jsonl", "[1]\n", r"q\.jsonl, line 1: expected an object"),
         ("q.json", "{}", "expected a list of questions"),
         ("q.csv", "id,frage\n1,wer?\n", r"q\.csv, line 2, question: is missing"),
+        (
+            "q.csv",
+            "question,question\nwho?,where?\n",
+            r"q\.csv, line 1, question: is the name of two columns",
+        ),
         ("q.jsonl", '{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}\n', "'1' appears twice"),
         ("q.jsonl", "", "holds no question"),
         ("q.txt", " \n\n", "holds no question"),

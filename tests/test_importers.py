@@ -383,6 +383,17 @@ def test_uqlm_results_as_csv(tmp_path: Path) -> None:
     path.write_text("prompt,response\nq,a\n")
     with pytest.raises(RecordingError, match=r"sampled_responses: is missing"):
         bring("uqlm", path)
+    path.write_text('prompt,sampled_responses\nq,"[{{}}]"\n')  # a set of dicts, which Python cannot make
+    with pytest.raises(RecordingError, match=r"line 2, sampled_responses: expected a list as Python"):
+        bring("uqlm", path)
+
+
+def test_uqlm_csv_lines_end_at_line_breaks_only(tmp_path: Path) -> None:
+    """pandas does not quote a field for a form feed or a Unicode line separator in it."""
+    path = tmp_path / "results.csv"
+    text = "prompt,sampled_responses\nWho\u2028is\x0cit\x85?,['a']\n"
+    path.write_text(text, encoding="utf-8")
+    assert [row.question for row in bring("uqlm", path)] == ["Who\u2028is\x0cit\x85?"]
 
 
 def test_uqlm_results_that_are_cut_short(tmp_path: Path) -> None:

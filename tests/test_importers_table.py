@@ -91,6 +91,8 @@ def test_columns_with_other_names(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("t.jsonl", '{"question": "a", "text": "b"}\n{', {}, r"line 2: is not JSON"),
         ("t.jsonl", '{"question": "a", "text": "b"}\n{"text": "c"}', {}, r"line 2, question: is missing"),
         ("t.json", "[" * 100_000, {}, r"is not JSON"),
+        ("t.csv", "question,text\ra,b\rc,d\r", {}, r"line 1: is not CSV"),
+        ("t.csv", "question,text,text\na,b,c\n", {}, r"line 1, text: is the name of two columns"),
     ],
 )
 def test_errors_name_the_place_and_list_the_columns(

@@ -129,6 +129,15 @@ def test_a_byte_order_mark_is_no_part_of_a_prompt(
     assert asked == ["Who?", "Where?"]
 
 
+def test_a_prompt_ends_at_a_line_break_only(
+    words: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(words["ODD"]).write_bytes("Who\u2028is it?\rWhere\x0c?\r\n\nWhen\x85?".encode())
+    assert main(filled("check --model scripted:SCRIPT --judge exact --json --file ODD", words)) == 0
+    asked = [json.loads(line)["question"] for line in capsys.readouterr().out.strip().split("\n")]
+    assert asked == ["Who\u2028is it?", "Where\x0c?", "When\x85?"]
+
+
 def test_bytes_that_are_no_text_on_standard_input(
     words: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -246,27 +255,6 @@ def test_a_prior_with_odd_numbers_is_refused(name: str, value: Any, tmp_path: Pa
     Prior.default().save(path)
     path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
     with pytest.raises(InputError, match=r"prior\.json: not a prior"):
-        Prior.load(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("alpha", 1e308),
-        ("alpha", 1e6),
-        ("discount", 1e-308),
-        ("concentrations", [0.5, 1e17]),
-        ("sizes", [1, 2**63]),
-    ],
-)
-def test_a_component_out_of_range_is_refused(name: str, value: Any, tmp_path: Path) -> None:
-    path = tmp_path / "prior.json"
-    Prior.default().save(path)
-    held = json.loads(path.read_text())
-    changed = next(component for component in held["samples"] if name in component)
-    changed |= {name: value, "weights": [0.1] * len(value)} if isinstance(value, list) else {name: value}
-    path.write_text(json.dumps(held))
-    with pytest.raises(InputError, match=r"prior\.json: not a prior that semtropy saved .*must be"):
         Prior.load(path)
 
 

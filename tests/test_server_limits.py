@@ -475,6 +475,17 @@ def test_a_client_that_leaves_ends_the_evaluation(study: str) -> None:
     assert not left
 
 
+def test_the_child_ends_with_the_gateway(tmp_path: Path) -> None:
+    """Standard input closes with the process that holds its other end; here it is closed from the beginning."""
+    lines = [{"semtropy_recording": 1, "model": "m"}, *(row(k, "y" * 50) for k in range(300))]
+    (tmp_path / "run.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    command = [sys.executable, "-m", "semtropy.server.uploads", str(tmp_path / "run.jsonl")]
+    command += [str(tmp_path / "out.json"), "1000"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=60, check=False)
+    assert done.returncode == 1
+    assert not (tmp_path / "out.json").exists()
+
+
 # Signals
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -10,7 +11,7 @@ from typing import IO, Any
 
 from .errors import InputError
 
-__all__ = ["decode_json", "decode_text", "read_bytes", "read_json", "read_text"]
+__all__ = ["decode_json", "decode_text", "read_bytes", "read_json", "read_text", "text_lines"]
 
 MOST_FROM_A_STREAM = 64 << 20  # bytes of a pipe or a device, which may have no end
 
@@ -59,6 +60,17 @@ def decode_text(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"{name}, line {line}: is not UTF-8 text: save the file as UTF-8") from None
+
+
+def text_lines(text: str) -> list[str]:
+    """The lines of a text without white space around them; blank ones are empty.
+
+    A line ends where an editor ends it. `str.splitlines` would also end it at a form feed or U+2028 inside a question.
+
+    >>> text_lines("Who\u2028is it?\r\n\r\nWhere?")
+    ['Who\u2028is it?', '', 'Where?']
+    """
+    return [line.strip() for line in io.StringIO(text, newline=None)]
 
 
 def decode_json(text: str, name: str) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, SemtropyError
+from ..input_files import text_lines
 from ._exit import EXIT_CODES
 from ._input import option_text
 from ._text import json_text, printable, say
@@ -45,7 +46,7 @@ def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
 
 
 def _prompts(path: str) -> list[str]:
-    prompts = [line.strip() for line in option_text("--file", path).splitlines() if line.strip()]
+    prompts = list(filter(None, text_lines(option_text("--file", path))))
     if not prompts:
         raise InputError(f"--file {path}: no prompts in it; write one per line")
     return prompts

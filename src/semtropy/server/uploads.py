@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ async def _run_child(recording: Path, out: Path, megabytes: int) -> int:
     """Run the child and return its exit status; it is killed when it takes too long or the client leaves."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", __name__, str(recording), str(out), str(megabytes)),
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,  # closes when the gateway ends, however it ends
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
         # Each thread of a numerical library reserves address space, and one is enough.
@@ -130,5 +131,16 @@ def main(recording: str, out: str, megabytes: str) -> int:
     return 0
 
 
+def _end_with_gateway() -> None:
+    """End this process when standard input closes: a gateway that was killed cannot end it."""
+
+    def watch() -> None:
+        sys.stdin.buffer.read()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="semtropy-gateway", daemon=True).start()
+
+
 if __name__ == "__main__":
+    _end_with_gateway()
     sys.exit(main(*sys.argv[1:]))

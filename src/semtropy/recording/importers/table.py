@@ -77,8 +77,15 @@ def _notes(
 def _csv_lines(source: Source, text: str) -> tuple[list[str], Iterator[Line]]:
     """The names of the columns, and the lines."""
     csv.field_size_limit(2**31 - 1)
-    delimiter = "\t" if source.path.suffix == ".tsv" else _delimiter(text)
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        delimiter = "\t" if source.path.suffix == ".tsv" else _delimiter(text)
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        names = list(reader.fieldnames or ())
+    except csv.Error as error:
+        source.fail(f"is not CSV ({error})", "", 1)
+    for name in names:
+        if names.count(name) > 1:
+            source.fail("is the name of two columns: rename one", name, 1)
 
     def lines() -> Iterator[Line]:
         try:
@@ -89,10 +96,7 @@ def _csv_lines(source: Source, text: str) -> tuple[list[str], Iterator[Line]]:
         except csv.Error as error:
             source.fail(f"is not CSV ({error})", "", reader.line_num)
 
-    try:
-        return list(reader.fieldnames or ()), lines()
-    except csv.Error as error:
-        source.fail(f"is not CSV ({error})", "", 1)
+    return names, lines()
 
 
 def _delimiter(text: str) -> str:

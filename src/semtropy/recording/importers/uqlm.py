@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -127,15 +128,18 @@ def _json(source: Source, text: str) -> tuple[dict[str, Any], Any]:
 def _csv(source: Source, text: str) -> tuple[dict[str, Any], Any]:
     """A data frame as CSV, with lists in the form Python prints them."""
     csv.field_size_limit(2**31 - 1)
-    lines = csv.DictReader(text.splitlines(keepends=True))
-    table: dict[str, Any] = {name: [] for name in lines.fieldnames or () if name}
-    listed = {*NAMES["sampled_responses"], *NAMES["logprob"], *NAMES["sampled_logprob"]}
-    for record in lines:
-        for name, column in table.items():
-            value = record.get(name) or None
-            column.append(
-                _literal(source, value, name, lines.line_num) if name in listed and value else value
-            )
+    lines = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        table: dict[str, Any] = {name: [] for name in lines.fieldnames or () if name}
+        listed = {*NAMES["sampled_responses"], *NAMES["logprob"], *NAMES["sampled_logprob"]}
+        for record in lines:
+            for name, column in table.items():
+                value = record.get(name) or None
+                column.append(
+                    _literal(source, value, name, lines.line_num) if name in listed and value else value
+                )
+    except csv.Error as error:
+        source.fail(f"is not CSV ({error})", "", lines.line_num + 1)
     return table, None
 
 
@@ -149,7 +153,7 @@ class _NanIsNone(ast.NodeTransformer):
 def _literal(source: Source, value: str, name: str, line: int) -> Any:
     try:
         return ast.literal_eval(_NanIsNone().visit(ast.parse(value.strip(), mode="eval")))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         source.fail("expected a list as Python prints it; JSON is the safer form", name, line)
 
 

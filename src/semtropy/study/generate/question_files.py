@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, MissingExtra, RecordingError
-from ...input_files import read_bytes
+from ...input_files import read_bytes, text_lines
 from ...recording.limits import LIFT, Limits, gunzip
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def _parse(data: bytes, name: str, path: str) -> Iterator[Record]:
     elif name.endswith(".csv"):
         yield from _csv_rows(text, path)
     elif name.endswith(".txt"):
-        lines = enumerate(text.splitlines(), start=1)
-        yield from (Record({"question": line.strip()}, path, n) for n, line in lines if line.strip())
+        lines = enumerate(text_lines(text), start=1)
+        yield from (Record({"question": line}, path, n) for n, line in lines if line)
     else:
         raise InputError(f"{path} has an unknown format: expected {', '.join((*SUFFIXES, *TEXT))}")
 
@@ -124,6 +124,10 @@ def _csv_rows(text: str, path: str) -> Iterator[Record]:
     csv.field_size_limit(2**31 - 1)  # contexts may be long
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
+        names = list(reader.fieldnames or ())
+        for name in names:
+            if names.count(name) > 1:
+                raise RecordingError("is the name of two columns: rename one", path=path, line=1, field=name)
         yield from (Record(row, path, reader.line_num) for row in reader)
     except csv.Error as error:
         raise RecordingError(f"is not CSV ({error})", path=path, line=reader.reader.line_num) from None
