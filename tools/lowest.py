@@ -29,10 +29,11 @@ QUIET = ("-W", "ignore::DeprecationWarning", "-W", "ignore::PendingDeprecationWa
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Extras that are tried together, and the tests that need them; without any, the base alone."""
+    """Extras that are tried together, the tests that need them, and packages for the tests alone."""
 
     extras: tuple[str, ...]
     tests: tuple[str, ...]
+    packages: tuple[str, ...] = ()
 
 
 GROUPS = {
@@ -48,6 +49,15 @@ GROUPS = {
     "ray": Group(("ray", "local", "study"), ("ray",)),
     "hub": Group(("hub", "local", "study"), ("datasets", "recording_parquet")),
     "langchain": Group(("langchain", "local"), ("integrations_langchain",)),
+    "inspect": Group(("inspect", "local"), ("integrations_inspect",), ("openai",)),
+    "deepeval": Group(("deepeval", "local"), ("integrations_deepeval",)),
+    "ragas": Group(("ragas", "local"), ("integrations_ragas",), ("pyarrow<24",)),  # later ones need NumPy 2
+    "mlflow": Group(("mlflow", "local"), ("integrations_mlflow",), ("pyarrow<24",)),
+    "opentelemetry": Group(
+        ("opentelemetry", "server"),
+        ("integrations_opentelemetry",),
+        ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
+    ),
 }  # fmt: skip
 
 
@@ -66,7 +76,7 @@ def lowest(extras: Iterable[str]) -> list[str]:
                 waiting += ours[1].split(",")
             else:
                 wanted.append(each)
-    return sorted({each.replace(">=", "==") for each in wanted})
+    return sorted({re.sub(r">=([^,;\s]+)(,<[\d.]+)?", r"==\1", each) for each in wanted})
 
 
 def prepare(name: str, group: Group) -> Path:
@@ -75,7 +85,7 @@ def prepare(name: str, group: Group) -> Path:
     shutil.rmtree(home, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
-    subprocess.run([str(python), *PIP, *lowest(group.extras), *NEEDED], check=True)
+    subprocess.run([str(python), *PIP, *lowest(group.extras), *group.packages, *NEEDED], check=True)
     return python
 
 
