@@ -211,7 +211,7 @@ def test_a_conversation_from_a_file(endpoint, tmp_path, capsys, wrapped):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{", "chat.json: Expecting property name"),
+        ("{", "chat.json: is not JSON (expecting property name"),
         ("{}", 'expected a list like [{"role": "user"'),
         ("[{}]", "messages[0].role is missing"),
         (None, "No such file"),

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import math
 import re
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from semtropy import Belief, Beliefs, Budget, Evidence, Reason, Sample, check
+from semtropy import Belief, Beliefs, Budget, Evidence, Reason, Sample, asking, check
 from semtropy.cli import main
 from semtropy.errors import ConvergenceError
+from semtropy.exchange import LATE
 from semtropy.models import ScriptedModel
 
 if TYPE_CHECKING:
@@ -197,6 +200,22 @@ def test_the_time_budget_holds_for_a_synchronous_model() -> None:
     assert time.monotonic() - start < 5
     assert verdict.reason is Reason.SECONDS
     assert verdict.samples == 1
+
+
+def test_a_timer_that_fires_a_moment_early_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Event loops round to the resolution of their clock: by another look at it some time may be left."""
+
+    class Slow:
+        def entails(self, batch: Any) -> Any:
+            time.sleep(0.2)
+            return [0.0] * len(batch)
+
+    async def ask() -> Any:
+        return await asking.ajudge_round(Slow(), [("?", "a", "b")], time.monotonic() + 0.05)
+
+    behind = SimpleNamespace(monotonic=lambda: time.monotonic() - 0.5)
+    monkeypatch.setattr(asking, "time", behind)
+    assert asyncio.run(ask()) is LATE
 
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b2J‮txt\x7f"

@@ -244,7 +244,7 @@ class TestKnownFailuresOfOtherTools:
 
     @pytest.mark.parametrize("value", [math.nan, math.inf])
     def test_a_judge_that_breaks_is_an_error_not_a_meaning(self, value: float) -> None:
-        with pytest.raises(InputError, match="not a number"):
+        with pytest.raises(InputError, match="between 0 and 1"):
             cluster("?", ["a", "b"], ScriptedJudge({}, default=value))
 
     def test_too_few_judgements_is_an_error(self) -> None:

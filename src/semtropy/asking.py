@@ -81,9 +81,7 @@ def _in_time(work: Future[T], deadline: float) -> T | Drawn:
 async def _ain_time(work: Awaitable[T], deadline: float | None) -> T | Drawn:
     try:
         return await portal.finish(work, deadline)
-    except TimeoutError:
-        if _left(deadline) != 0:  # the model's own
-            raise
+    except portal.OutOfTime:
         return LATE
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
-__all__ = ["GRACE", "finish", "in_thread", "run", "start", "together"]
+__all__ = ["GRACE", "OutOfTime", "finish", "in_thread", "run", "start", "together"]
 
 T = TypeVar("T")
 
@@ -28,6 +28,11 @@ GRACE = 0.2
 
 AT_EXIT = 2.0
 """Seconds that functions still running have when the process ends; most need less, and some never return."""
+
+
+class OutOfTime(TimeoutError):
+    """Raised by `finish` at its deadline, unlike a TimeoutError of the work itself."""
+
 
 _starting = threading.Lock()
 _running: set[threading.Thread] = set()
@@ -93,7 +98,7 @@ async def in_thread(function: Callable[..., T], *args: Any) -> T:
 
 
 async def finish(work: Awaitable[T], deadline: float | None) -> T:
-    """The result of `work`; TimeoutError where it is not there by the deadline (of `time.monotonic`).
+    """The result of `work`; OutOfTime where it is not there by the deadline (of `time.monotonic`).
 
     Work that does not end when it is cancelled is left alone.
     """
@@ -107,7 +112,7 @@ async def finish(work: Awaitable[T], deadline: float | None) -> T:
     if not done:
         await _give_up([task])
         if not task.done() or task.cancelled():
-            raise TimeoutError
+            raise OutOfTime
     return task.result()
 
 
