@@ -259,6 +259,24 @@ def moments_around(counts: list[int], floors: list[float], size: int) -> list[fl
     return [float(found.mean[0] + k * found.variance[0] ** 0.5) for k in (-2, -1, 0, 1, 2)]
 
 
+SHARP = (
+    np.array([75.0, 3681.0, 2.0, 2803968.0, 1139.0, 82060.0, 5.0, 9.0]),
+    np.array([0.0333, 0.0506, 0.0341, 0.0598, 0.0408, 0.0473, 0.0533, 0.0567]),
+)
+
+
+@pytest.mark.parametrize("size", [30_000, 253_178])
+def test_counts_too_sharp_for_the_draws_are_told(size: int) -> None:
+    # One of 8,192 draws had all the weight, and both halves of them agreed: P = 1 six deviations below the mean.
+    counts, floors = SHARP
+    found = moments(counts, floors, [size], 1.0)
+    points = found.mean[0] + np.sqrt(found.variance[0]) * np.array([-6, 0, 6])
+    with pytest.raises(ConvergenceError):
+        cdf(counts, floors, size, points, 1.0)
+    component = PosteriorComponent(1.0, counts, np.ones(8), floors, size - 8.0, 1.0)
+    np.testing.assert_allclose(Mixture((component,)).cdf(points), [0, 0.5, 1], atol=0.02)
+
+
 def test_very_many_meanings_fall_back_and_say_so() -> None:
     floors = [0.01] * 80
     c = component(floors, 100, 0.5, 1.0)

@@ -138,7 +138,7 @@ class ShareDistribution:
             total = share * (1 - share) / spread - 1
             at = np.clip((x - low) / width, 0.0, 1.0)
             result[:, ~point] = betainc(share * total, (1 - share) * total, at)
-        return np.asarray(result @ self.weights)
+        return np.clip(result @ self.weights, 0.0, 1.0)  # the weights sum to 1 but for rounding
 
     def quantile(self, level: float) -> float:
         """The smallest probability whose `cdf` reaches `level`."""

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["ComponentCdf", "MatchedBeta", "component_cdfs"]
 
 MOST_SEEN = MOST_DIMENSIONS - 4
+# Powers of a million and more are too sharp for the tables that guide the draws: one draw then has all the weight. Of
+# a belief's few draws at least this share must count, else its mean and variance tell more; of many, this number.
+LEAST_SHARE, LEAST_EFFECTIVE = 0.05, 100
 SHARPEST = 1e-12  # a smaller standard deviation is lost in the rounding of the entropy itself
 
 
@@ -88,8 +91,10 @@ class AveragedDraws:
         return self.average.cdf(points)
 
     def halves(self, points: Floats) -> tuple[Floats, Floats]:
-        """The same from each half of the draws, each a lattice."""
+        """The same from each half of the draws, each a lattice; far apart where too few draws count."""
         weight = self.average.weight
+        if len(weight) > 1 and self.average.effective < LEAST_EFFECTIVE:
+            return np.zeros(points.size), np.full(points.size, 2.0)
         n = len(weight)
         if n == 1:
             return self.whole(points), self.whole(points)
@@ -124,5 +129,7 @@ def component_cdfs(
         )
         for i, average in zip(members, found, strict=True):
             usable = np.isfinite(average.weight.sum()) and not average.sharper_than(SHARPEST)
+            if rough:  # a belief does not add draws until they are enough
+                usable = usable and average.effective >= LEAST_SHARE * len(average.weight)
             cdfs[i] = AveragedDraws(average) if usable else MatchedBeta.of(components[i])
     return [cdfs[i] for i in range(len(components))]

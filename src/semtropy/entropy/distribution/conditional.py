@@ -47,6 +47,11 @@ class ScaledTables:
         between = np.sqrt(self.weight @ (self.fixed - self.weight @ self.fixed) ** 2)
         return bool(within + between <= deviation)
 
+    @property
+    def effective(self) -> float:
+        """How many draws of equal weight would be worth as much."""
+        return _effective(self.weight)
+
     def cdf(self, points: Floats, draws: slice = slice(None)) -> Floats:
         """The weighted sum over some of the draws, at each point."""
         return scaled_average(self.table, self.fixed[draws], self.scale[draws], self.weight[draws], points)
@@ -70,6 +75,11 @@ class ParabolicCells:
         spread = np.sqrt((self.weight * (middle - (self.weight * middle).sum()) ** 2).sum())
         return bool(spread <= deviation)
 
+    @property
+    def effective(self) -> float:
+        """How many draws of equal weight would be worth as much."""
+        return _effective(self.weight.sum(axis=1))
+
     def cdf(self, points: Floats, draws: slice = slice(None)) -> Floats:
         """The weighted sum over some of the draws, at each point."""
         start, rise, bow = self.start[draws].ravel(), self.rise[draws].ravel(), self.bow[draws].ravel()
@@ -81,6 +91,11 @@ class ParabolicCells:
         for i, point in enumerate(points):
             total[i] = _below(point - start, rise, bow) @ weight
         return total
+
+
+def _effective(weight: Floats) -> float:
+    """Kish's effective number of draws, (sum w)^2 / sum w^2."""
+    return float(weight.sum() ** 2 / (weight @ weight))
 
 
 def _below(above: Floats, rise: Floats, bow: Floats) -> Floats:
