@@ -67,8 +67,8 @@ def text_lines(text: str) -> list[str]:
 
     A line ends where an editor ends it. `str.splitlines` would also end it at a form feed or U+2028 inside a question.
 
-    >>> text_lines("Who\u2028is it?\r\n\r\nWhere?")
-    ['Who\u2028is it?', '', 'Where?']
+    >>> text_lines("Who\\u2028is it?\\r\\n\\r\\nWhere?")
+    ['Who\\u2028is it?', '', 'Where?']
     """
     return [line.strip() for line in io.StringIO(text, newline=None)]
 
