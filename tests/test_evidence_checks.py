@@ -176,3 +176,18 @@ def test_a_token_of_probability_0_weighs_nothing() -> None:
         rule=FixedSamples(2),
     )
     assert verdict.outcome is Outcome.STEADY
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        Evidence((50,), answer=JudgedAnswer(0, -0.559008977274827)),
+        Evidence((6,), (0.0,), (1,), (0,), ((-10000.0,),), answer=JudgedAnswer(0)),
+    ],
+)
+def test_no_probability_of_an_agreement_is_above_1(evidence: Evidence) -> None:
+    agreement = load_estimator("bayes")(evidence).agreement
+    assert agreement is not None
+    found = [agreement.probability_below(x) for x in (0.0, 0.1, 0.5, 0.9, 1.0)]
+    assert found == sorted(found)
+    assert 0 <= found[0] <= found[-1] <= 1

@@ -55,7 +55,7 @@ HELD_BY = {
     "3 draws of which one has all the weight": (
         "test_distribution.py::test_counts_too_sharp_for_the_draws_are_told",
     ),
-    "3 a probability above 1": ("test_answer_evidence.py::test_no_probability_of_an_agreement_is_above_1",),
+    "3 a probability above 1": ("test_evidence_checks.py::test_no_probability_of_an_agreement_is_above_1",),
     "3 a parameter in single precision": (
         "test_distribution.py::test_the_type_of_a_parameter_does_not_change_the_numbers",
     ),
