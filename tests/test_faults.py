@@ -63,6 +63,9 @@ HELD_BY = {
     "3 compiled and NumPy beliefs": ("test_estimators.py::test_compiled_and_numpy_beliefs_agree",),
     "4 log-probabilities that are none": (
         "test_answer_evidence.py::test_impossible_log_probabilities_are_refused_and_certainty_is_not_believed",
+        "test_samples_hostile.py::test_what_is_no_log_probability_is_refused_by_name",
+        "test_samples_hostile.py::test_a_token_without_a_log_probability_is_refused_by_its_place",
+        "test_samples_hostile.py::test_a_probability_of_exactly_1_is_not_believed",
     ),
     "4 evidence and samples made by hand": (
         "test_evidence_checks.py::test_impossible_evidence_is_refused",
@@ -96,6 +99,9 @@ HELD_BY = {
     ),
     "7 seconds and a synchronous model": (
         "test_faults.py::test_the_time_budget_holds_for_a_synchronous_model",
+        "test_time_budget.py::test_a_synchronous_model_that_is_slow",
+        "test_time_budget.py::test_a_judge_that_is_slow",
+        "test_time_budget.py::test_a_model_that_cannot_be_cancelled",
         "test_server_faults.py::test_the_budget_of_seconds_holds_while_the_judge_works",
     ),
     "7 a megabyte of answer": ("test_server_faults.py::test_a_megabyte_of_answer_is_judged_by_its_ends",),
@@ -133,6 +139,8 @@ HELD_BY = {
     "11 escape sequences": (
         "test_faults.py::test_no_escape_sequence_of_a_recording_reaches_the_terminal",
         "test_faults.py::test_no_escape_sequence_of_an_answer_reaches_the_terminal",
+        "test_cli_hostile.py::test_brackets_in_a_field_are_no_markup",
+        "test_cli_hostile.py::test_an_answer_of_several_lines_forges_no_line_of_a_file_of_prompts",
     ),
     "12 a log-probability of -10**400": (
         "test_recording_limits.py::test_a_log_probability_is_a_finite_number_at_most_0",
@@ -147,6 +155,10 @@ HELD_BY = {
     ),
     "12 cached weights of the right size": (
         "test_models_weights.py::test_a_file_of_the_right_size_and_other_bytes_is_fetched_anew",
+    ),
+    "13 lower bounds of dependencies": (
+        "test_lowest.py::test_every_dependency_has_a_lower_bound",
+        "test_lowest.py::test_what_ships_in_a_release_is_tried",
     ),
 }
 

@@ -23,6 +23,7 @@ FUZZERS = {
     "kernel": "tools.fuzz.kernel",
     "pickles": "tools.fuzz.pickles",
     "recordings": "tools.fuzz.recordings",
+    "replies": "tools.fuzz.replies",
 }
 
 
