@@ -153,6 +153,23 @@ HELD_BY = {
         "test_meaning_recordings.py::test_a_damaged_journal_is_one_line",
         "test_cli_cluster.py::test_a_wrong_file_is_one_line_and_leaves_nothing",
     ),
+    "12 odd files that options name, of questions, folders and caches of others": (
+        "test_input_files.py::test_an_odd_file_is_one_line",
+        "test_input_files.py::test_an_endless_device_takes_little_memory",
+        "test_input_files.py::test_a_small_file_of_questions_does_not_unpack_to_much",
+        "test_input_files.py::test_offsets_in_an_arrow_file_are_checked",
+        "test_store.py::test_a_pipe_or_a_device_in_a_folder_is_named",
+        "test_judges.py::test_a_file_of_something_else_is_one_line",
+    ),
+    "12 a full disk and two runs at once in cluster, what a killed command leaves, links and devices replaced": (
+        "test_cli_cluster.py::test_a_full_disk_is_one_line",
+        "test_meaning_recordings.py::test_two_runs_cannot_share_an_output",
+        "test_output_files.py::test_what_a_killed_process_left_is_removed",
+        "test_output_files.py::test_a_link_stays_a_link",
+        "test_output_files.py::test_a_pipe_is_written_and_not_replaced",
+        "test_engines.py::test_workers_end_with_the_process_that_started_them",
+        "test_input_files.py::test_no_command_replaces_its_own_files",
+    ),
     "12 cached weights of the right size": (
         "test_models_weights.py::test_a_file_of_the_right_size_and_other_bytes_is_fetched_anew",
     ),

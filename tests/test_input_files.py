@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from limited import limited
@@ -302,6 +303,22 @@ def test_a_small_file_of_questions_does_not_unpack_to_much(
     assert (tmp_path / name).stat().st_size < 1_000_000
     with pytest.raises(RecordingError, match=r"more than .* SEMTROPY_LIMITS=off"):
         list(read_records(tmp_path / name, inside=inside))
+
+
+@pytest.mark.parametrize("offsets", [(0, 9, 4), (0, 4, 14), (0, 4, 60_000), (-1, 4, 9)])
+def test_offsets_in_an_arrow_file_are_checked(offsets: tuple[int, ...], tmp_path: Path) -> None:
+    """An offset beyond the texts would read other memory of the process into a question."""
+    pa = pytest.importorskip("pyarrow", reason="the extra `study` is not installed")
+    path = tmp_path / "q.arrow"
+    batch = pa.record_batch({"question": ["Who?", "When?"]})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    assert [record.fields["question"] for record in read_records(path)] == ["Who?", "When?"]
+    true, false = (np.array(each, dtype="<i4").tobytes() for each in ((0, 4, 9), offsets))
+    assert path.read_bytes().count(true) == 1
+    path.write_bytes(path.read_bytes().replace(true, false))
+    with pytest.raises(RecordingError, match=r"q\.arrow: cannot be read as \.arrow"):
+        list(read_records(path))
 
 
 @linux

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, one_line
 from .input_files import read_json
 from .output_files import replacing
 
@@ -177,7 +177,7 @@ class Calibration:
         except KeyError as error:
             raise InputError(f"{path}, {error.args[0]}: is missing") from None
         except (InputError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{path}: {error}") from None
+            raise InputError(f"{path}: {one_line(str(error), 300)}") from None
 
 
 def _curve(held: Mapping[str, Any]) -> Logistic | Isotonic:

@@ -30,7 +30,7 @@ from scipy.special import logsumexp
 
 from ..entropy.observations import Observations
 from ..entropy.two_level import component_moments
-from ..errors import InputError
+from ..errors import InputError, one_line
 from ..input_files import read_json
 from ..nouns import Evidence, JudgedAnswer
 from ..output_files import replacing
@@ -149,7 +149,9 @@ class Prior:
         try:
             return cls.from_dict(held)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise InputError(f"{path}: not a prior that semtropy saved ({error})") from None
+            raise InputError(
+                f"{path}: not a prior that semtropy saved ({one_line(str(error), 300)})"
+            ) from None
 
     def as_dict(self) -> dict[str, Any]:
         """The content of the file."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from ..conversation import last_question
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, one_line
 from ..input_files import read_json
 from ..nouns import Sample
 
@@ -112,12 +112,16 @@ class ScriptedModel:
 
 
 def _checked(answers: Answers, prompt: str) -> dict[str, float]:
-    bad = [p for p in answers.values() if type(p) not in (int, float) or not 0 < p < math.inf]
+    bad = [p for p in answers.values() if type(p) not in (int, float) or not 0 < p < 1e9]
     if not answers or bad:
-        raise InputError(f"the script for {prompt!r}: each answer needs a probability above 0")
+        raise InputError(
+            f"the script for {one_line(repr(prompt), 80)}: each answer needs a probability above 0"
+        )
     total = math.fsum(answers.values())
     if abs(total - 1) > 1e-6:
-        raise InputError(f"the script for {prompt!r}: its probabilities sum to {total:.6g}, not 1")
+        raise InputError(
+            f"the script for {one_line(repr(prompt), 80)}: its probabilities sum to {total:.6g}, not 1"
+        )
     return dict(answers)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import InputError, MissingExtra, SemtropyError
+from ...errors import InputError, MissingExtra, SemtropyError, one_line
 from . import facts
 from .named_sets import NAMED_SETS, NamedSet, plain
 from .question_files import Record, read_records
@@ -223,7 +223,6 @@ def _refuse_duplicates(questions: Sequence[Question]) -> None:
     seen: set[str] = set()
     for question in questions:
         if question.id in seen:
-            raise InputError(
-                f"the id {question.id!r} appears twice: make ids unique, or leave them out in all rows"
-            )
+            shown = one_line(repr(question.id), 80)
+            raise InputError(f"the id {shown} appears twice: make ids unique, or leave them out in all rows")
         seen.add(question.id)

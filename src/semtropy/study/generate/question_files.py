@@ -184,6 +184,7 @@ def _ipc_batches(data: bytes, path: str) -> Iterator[Any]:
 
     unpacked = 0
     for batch in pa.ipc.open_stream(data):
+        batch.validate(full=True)  # offsets in the file are used as they are: they could point at any memory
         unpacked += batch.nbytes
         _refuse_bomb(unpacked, len(data), path)
         yield from (batch.slice(start, 1024) for start in range(0, batch.num_rows, 1024))
