@@ -37,7 +37,7 @@ class Group:
 
 
 GROUPS = {
-    "base": Group((), ("entropy", "estimators", "stopping", "score", "bare_import")),
+    "base": Group((), ("estimators", "stopping", "bare_import")),
     "all": Group(
         ("local", "study", "server"),
         (
