@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,11 @@ from tools.fuzz import FUZZERS, attack_all
 import semtropy.entropy.contour as contour
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
+
+    from semtropy.entropy import Moments
 
 
 @pytest.mark.parametrize("name", FUZZERS)
@@ -36,6 +41,20 @@ def test_a_fault_names_its_case() -> None:
 def test_a_case_that_takes_too_long_is_a_fault() -> None:
     with pytest.raises(AssertionError, match="took"):
         attack_all(lambda rng: None, 1, seed=0, seconds=-1.0)
+
+
+def test_the_fuzzer_of_beliefs_sees_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tools.fuzz import beliefs
+
+    def shifted(function: Callable[..., Moments], *given: object) -> object:
+        found = function(*given)
+        return replace(found, mean=found.mean + 1e-5)
+
+    monkeypatch.setattr(beliefs, "_in_numpy", shifted)
+    with pytest.raises(AssertionError, match="NumPy: the mean is off by"):
+        beliefs.fuzz(40, seed=1)
+    with pytest.raises(AssertionError, match="no probabilities"):
+        beliefs._probabilities([0.5, 1.0000000000000002])
 
 
 def test_the_gateways_judge_sees_faults() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 __all__ = ["FUZZERS", "attack_all"]
 
 FUZZERS = {
+    "beliefs": "tools.fuzz.beliefs",
     "files": "tools.fuzz.files",
     "gateway": "tools.fuzz.gateway",
     "kernel": "tools.fuzz.kernel",
