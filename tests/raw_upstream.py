@@ -75,7 +75,7 @@ def http_reply(
     return start.encode() + headers + b"\r\n" + raw
 
 
-def completion(text: Any, **choice: Any) -> dict[str, Any]:
+def completion(text: Any, /, **choice: Any) -> dict[str, Any]:
     """A chat completion with one choice."""
     said = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     frame = {"id": "c-1", "object": "chat.completion", "created": 1, "model": "m"}

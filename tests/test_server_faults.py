@@ -303,6 +303,14 @@ def test_the_splitter_takes_linear_time() -> None:
     assert min(seconds(len(raw)) for _ in range(3)) < 12 * min(seconds(len(raw) // 4) for _ in range(3))
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@pytest.mark.parametrize("blank", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n"])
+def test_a_blank_line_ends_an_event_however_its_lines_end(blank: bytes, size: int) -> None:
+    splitter, raw = EventSplitter(), b"data: 1" + blank + b"data: 2" + blank
+    found = [each for at in range(0, len(raw), size) for each in splitter.feed(raw[at : at + size])]
+    assert found == [b"data: 1" + blank, b"data: 2" + blank]
+
+
 def test_the_splitter_holds_no_more_than_its_limit() -> None:
     splitter = EventSplitter(limit=1000)
     found = [piece for _ in range(100) for piece in splitter.feed(b"x" * 99)]

@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["EventSplitter", "event", "event_data", "is_done"]
 
-_BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
 
 
 class EventSplitter:
