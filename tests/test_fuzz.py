@@ -57,6 +57,21 @@ def test_the_fuzzer_of_beliefs_sees_other_numbers(monkeypatch: pytest.MonkeyPatc
         beliefs._probabilities([0.5, 1.0000000000000002])
 
 
+def test_the_judge_of_damaged_replies_sees_faults() -> None:
+    pytest.importorskip("httpx")
+    pytest.importorskip("fastapi")
+    from tools.fuzz.upstreams import judge
+
+    judge(502, '{"error": {"type": "upstream_error"}}')
+    failed = "internal error in the gateway; its log names the place"
+    for text in (
+        '{"error": {"type": "server_error"}}',
+        f'{{"semtropy": {{"error": {{"message": "{failed}"}}}}}}',
+    ):
+        with pytest.raises(AssertionError):
+            judge(200, text)
+
+
 def test_the_gateways_judge_sees_faults() -> None:
     httpx = pytest.importorskip("httpx")
     pytest.importorskip("fastapi")

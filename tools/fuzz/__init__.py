@@ -26,6 +26,7 @@ FUZZERS = {
     "pickles": "tools.fuzz.pickles",
     "recordings": "tools.fuzz.recordings",
     "replies": "tools.fuzz.replies",
+    "upstreams": "tools.fuzz.upstreams",
 }
 
 
