@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from benchmarks.reference import one_seen, two_seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import polygamma
 
 import semtropy.entropy.contour as contour
 from semtropy import Evidence
@@ -15,6 +17,7 @@ from semtropy.entropy.components import SequencePrior, placement
 from semtropy.entropy.distribution import mix
 from semtropy.entropy.importance import importance_moments
 from semtropy.entropy.observations import Observations
+from semtropy.entropy.trigamma import trigamma
 from semtropy.errors import InputError, SemtropyError
 from semtropy.estimators import load_estimator
 
@@ -405,6 +408,14 @@ def test_the_kernel_and_numpy_agree_over_the_whole_range(monkeypatch: pytest.Mon
         assert np.isfinite([one.mean, one.variance, one.log_evidence]).all()
         assert one.variance.min() >= 0
         assert (one.mean <= np.log(sizes) + 1e-9).all()
+
+
+def test_trigamma() -> None:
+    for x in 10 ** np.random.default_rng(3).uniform(-8, 13, 300):
+        exact = float(mpmath.polygamma(1, mpmath.mpf(float(x))))
+        assert float(trigamma(x)) == pytest.approx(exact, rel=2e-15)
+    grid = np.linspace(0.1, 40, 24).reshape(2, 3, 4)
+    np.testing.assert_allclose(trigamma(grid), polygamma(1, grid), rtol=2e-15)
 
 
 def test_one_meaning_without_bounds_needs_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

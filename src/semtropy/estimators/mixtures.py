@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import digamma, polygamma
+from scipy.special import digamma
 
 from ..entropy.distribution import mix
+from ..entropy.trigamma import trigamma
 from ..errors import InputError
 from ..nouns import Belief, Beliefs, Evidence
 from .counts import Counts, sorted_counts
@@ -57,9 +58,9 @@ def dirichlet_entropies(shape: Floats, mass: Floats) -> tuple[Floats, Floats]:
     total = mass.sum(axis=0)
     mean = digamma(total + 1) - (mass * digamma(shape + 1)).sum(axis=0) / total
     off = digamma(shape + 1) - digamma(total + 2) + mean
-    inner = mass * (off**2 + 2 * off + 1 / (shape + 1) + (shape + 1) * polygamma(1, shape + 2))
+    inner = mass * (off**2 + 2 * off + 1 / (shape + 1) + (shape + 1) * trigamma(shape + 2))
     spread = (inner.sum(axis=0) + (total / (total + 1)) ** 2) / (total * (total + 1))
-    return np.maximum(mean, 0.0), np.maximum(spread - polygamma(1, total + 2), 0.0)
+    return np.maximum(mean, 0.0), np.maximum(spread - trigamma(total + 2), 0.0)
 
 
 class CountsMixture(ABC):

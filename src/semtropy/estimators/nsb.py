@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, polygamma
+from scipy.special import gammaln
 
+from ..entropy.trigamma import trigamma
 from .counts import DEFAULT_SIZE, UNTRAINED_SIZE, Counts, check_size
 from .mixtures import CountsMixture, Posterior, dirichlet_entropies, normalised
 
@@ -51,7 +52,7 @@ class Nsb(CountsMixture):
         alpha = np.exp(log_alpha)
         seen = np.array(counts, dtype=float)[:, None]
         n = seen.sum()
-        slope = size * polygamma(1, size * alpha + 1) - polygamma(1, alpha + 1)
+        slope = size * trigamma(size * alpha + 1) - trigamma(alpha + 1)
         evidence = gammaln(size * alpha) - gammaln(size * alpha + n)
         evidence += (gammaln(seen + alpha) - gammaln(alpha)).sum(axis=0)
         with np.errstate(divide="ignore"):

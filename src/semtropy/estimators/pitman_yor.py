@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln
 
+from ..entropy.trigamma import trigamma
 from .mixtures import CountsMixture, Posterior, dirichlet_entropies, normalised
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _inverse_digamma(y: Floats) -> Floats:
     """x > 0 with digamma(x) = y, by Newton's method from Minka's starting point."""
     x: Floats = np.where(y >= -2.22, np.exp(y) + 0.5, -1 / (y - digamma(1.0)))
     for _ in range(6):
-        x = x - (digamma(x) - y) / polygamma(1, x)
+        x = x - (digamma(x) - y) / trigamma(x)
     return x
 
 
@@ -124,7 +125,7 @@ def _moments(counts: Counts, alpha: Floats, discount: Floats) -> tuple[Floats, F
     q2 = q**2 + spread
     u = digamma(a + 1) - digamma(1 - discount)
     u2 = u**2 + (a + discount) / ((a + 1) ** 2 * (1 - discount))
-    u2 += (1 - discount) / (a + 1) * polygamma(1, 2 - discount) - polygamma(1, 2 + a)
+    u2 += (1 - discount) / (a + 1) * trigamma(2 - discount) - trigamma(2 + a)
     total = a + b
     share, rest = a / total, b / total
     both = share * b / (total + 1)
@@ -147,9 +148,7 @@ def _binary(a: Floats, b: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     one_b, one_r = digamma(a + 1) - at, digamma(b + 1) - at
     with_share = -share2 * two_b - both * one_r
     with_rest = -rest2 * two_r - both * one_b
-    tail = polygamma(1, t + 2)
-    second = share2 * (two_b**2 + polygamma(1, a + 2) - tail) + rest2 * (
-        two_r**2 + polygamma(1, b + 2) - tail
-    )
+    tail = trigamma(t + 2)
+    second = share2 * (two_b**2 + trigamma(a + 2) - tail) + rest2 * (two_r**2 + trigamma(b + 2) - tail)
     second += 2 * both * (one_b * one_r - tail)
     return mean, with_share, with_rest, second

@@ -168,7 +168,8 @@ class _Tally:
     def evidence(self) -> Evidence:
         if self.ends_left_out:
             return self._without_ends()
-        return Evidence(
+        size = len(self.counts)
+        return Evidence.trusted(
             counts=tuple(self.counts),
             floors=tuple(self.floors),
             distinct=tuple(map(len, self.found)),
@@ -177,6 +178,9 @@ class _Tally:
             string_floors=tuple(self.string_floors),
             length_weights=tuple(self.lengths) if self.lengths_known else None,
             answer=self._judged(),
+            prefix_logprobs=((),) * size,
+            prefix_draws=(0,) * size,
+            replacement=True,
         )
 
     def _without_ends(self) -> Evidence:
