@@ -109,7 +109,9 @@ def tried(name: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Try the groups named, or all of them."""
     parser = argparse.ArgumentParser(prog="tools.lowest", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)} (default: every one)")
+    parser.add_argument(
+        "groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)} (default: every one)"
+    )
     names = parser.parse_args(argv).groups or list(GROUPS)
     unknown = [name for name in names if name not in GROUPS]
     if unknown:
