@@ -33,8 +33,8 @@ $(VENV)/.dev: $(INPUTS)
 	$(call install,dev)
 	@touch $@ $(VENV)/.demo
 
-demo: $(VENV)/.demo  ## one known and one obscure question, checked on the built-in model
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.demo  ## a fact, a made-up name and a paragraph, checked on the built-in model
+	$(BIN)/semtropy demo
 
 test: $(VENV)/.dev  ## every test
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -72,9 +72,12 @@ notebooks: $(VENV)/.dev  ## run the notebooks and store what they print
 integrations: $(VENV)/.dev  ## each adapter with its package, in an environment made for it
 	$(BIN)/python -m tools.integrations $(if $(QUICK),--quick --within 240) $(ADAPTERS)
 
-picture: $(VENV)/.dev  ## redraw the terminal in the README
+# A paragraph needs a model that can write one: MODEL=gguf:FILE, a file in this folder. Without it the built-in one answers.
+picture: $(VENV)/.dev  ## the pictures of the docs: the terminal and, in Chromium, the page
 	$(BIN)/python -m tools.picture docs/images/check.svg -- \
-		semtropy check "How many moons does Mars have?" --seed 3
+		semtropy check "In three short sentences: in which country is Timisoara, which river runs through it, and who was its mayor in 1911?" \
+		$(if $(MODEL),--model $(MODEL)) --max-tokens 80 --seed 1
+	$(BIN)/python -m tools.page_pictures $(if $(MODEL),--model $(MODEL))
 
 wheel: $(VENV)/.dev  ## source distribution and wheels in dist/, each tried in a bare environment
 	$(BIN)/python -m tools.wheel

@@ -14,8 +14,7 @@ import numpy as np
 
 from benchmarks.reference import one_of_a_few, one_seen, pitman_yor_seen, two_seen
 from semtropy.entropy import Moments, moments, two_level_moments
-from semtropy.entropy.components import PitmanYorComponent, SequencePrior
-from semtropy.entropy.observations import Observations
+from semtropy.entropy.components import Observations, PitmanYorComponent, SequencePrior
 from semtropy.entropy.two_level import component_moments
 
 __all__ = ["main", "pitman_yor_moments"]

@@ -25,7 +25,7 @@ from benchmarks.compare_samples import JUDGE, recording_name, samples_of
 from benchmarks.compare_scores import check_tools, our_scores, their_scores
 from semtropy.errors import SemtropyError
 from semtropy.recording import open_recording
-from semtropy.study.evaluate.parallel import available_cores
+from semtropy.study.evaluate.run import available_cores
 
 __all__ = ["compared", "main"]
 

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semtropy.study.evaluate.bootstrap import interval, resampled_auroc
-from semtropy.study.evaluate.metrics import accuracy_rejection_area, auroc, round_scores
+from semtropy.study.evaluate.metrics import (
+    accuracy_rejection_area,
+    auroc,
+    interval,
+    resampled_auroc,
+    round_scores,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +87,7 @@ class Measured:
     def resamples(self) -> dict[tuple[str, int], Floats]:
         """The AUROCs on the resamples."""
         wrong = self.wrong
-        return {key: resampled_auroc(drawn, wrong, repeats=RESAMPLES) for key, drawn in self.scores.items()}
+        return {key: resampled_auroc(drawn, wrong, resamples=RESAMPLES) for key, drawn in self.scores.items()}
 
     @cached_property
     def outcomes(self) -> dict[tuple[str, int], Outcome]:

@@ -6,10 +6,8 @@ from pathlib import Path
 
 from semtropy.meaning import load_judge
 from semtropy.recording import read_recording, write_recording
-from semtropy.study.cluster import cluster_recording
-from semtropy.study.evaluate.questions import natural_key
-from semtropy.study.evaluate.resample import seed_words
-from semtropy.study.relate import relate_recording
+from semtropy.study.evaluate.resampling import natural_key, seed_words
+from semtropy.study.judging import cluster_recording, relate_recording
 
 __all__ = ["JUDGE", "POOL", "recording_name", "samples_of"]
 

@@ -25,25 +25,28 @@ from semtropy.meaning.grouping import GroupingTask, cluster_many
 from semtropy.recording import Row, read_recording
 from semtropy.scorers import NAMES as SCORERS
 from semtropy.scorers import load_scorer
-from semtropy.scorers.base import SampleInput
-from semtropy.scorers.related import RelatedAnswer, RelatedLikelihoods, RelatedSamples
-from semtropy.study.evaluate.questions import StudyQuestion, is_of_answer
-from semtropy.study.evaluate.resample import ResamplingPlan, Scores, draw_order, estimate_draws
+from semtropy.study.evaluate.prepare import Split
+from semtropy.study.evaluate.resampling import (
+    ResamplingPlan,
+    Scores,
+    StudyQuestion,
+    estimate_orders,
+    sample_order,
+)
 from semtropy.study.evaluate.run import estimate_recordings
-from semtropy.study.evaluate.split import Split
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semtropy.recording.relations import Relations
-    from semtropy.study.evaluate.prepare import PreparedRecording
+    from semtropy.recording.arrays import Relations
+    from semtropy.study.evaluate.prepare import StudyRecording
 
     Floats = NDArray[np.float64]
 
 __all__ = ["ALONE", "BUDGETS", "DRAWS", "FOLDS", "TIMED", "check_tools", "our_scores", "their_scores"]
 
 DRAWS, BUDGETS, TIMED, FOLDS = 5, (0, 1, 2, 5, 10), 5, 5
-PLAN = ResamplingPlan(budget=BUDGETS[-1], draws=DRAWS, steps=BUDGETS, first=0)
+PLAN = ResamplingPlan(budget=BUDGETS[-1], repeats=DRAWS, steps=BUDGETS, first=0)
 TOOLS = Path(__file__).with_name("other_tools.py")
 ALONE = "bayes, samples alone"
 DROPPED = re.compile(r"(\S+) is dropped: .*? lack (.+?)(?: \(|$)")
@@ -53,12 +56,12 @@ UNJUDGED = {"unseen", "predictive-entropy"}
 
 def our_scores(source: Path, processes: int) -> dict[str, Any]:
     """The scores of all methods on a recording with relations, and what is known of its questions."""
-    [(prepared, scores)] = estimate_recordings(
+    [prepared] = estimate_recordings(
         [source], plan=PLAN, split=Split(folds=FOLDS, shuffle=0), pool=POOL, processes=processes
     )
     held = {row.id: row for row in read_recording(source)}
     rows = [held[question.id] for question in prepared.test]
-    found = {name: _by_budget(scores[name]) for name in prepared.methods}
+    found = {name: _by_budget(prepared.scores[name]) for name in prepared.methods}
     if "bayes" in found:
         found = {"bayes": found.pop("bayes"), ALONE: _by_budget(_samples_alone(prepared)), **found}
     judged = _count_judgements([row.first(POOL) for row in rows], prepared.test)
@@ -66,7 +69,7 @@ def our_scores(source: Path, processes: int) -> dict[str, Any]:
     return {
         "ids": [row.id for row in rows],
         "wrong": [bool(question.wrong) for question in prepared.test],
-        "truth": [entropy_of_all(row.draws()) for row in rows],
+        "truth": [entropy_of_all(row.arrays()) for row in rows],
         "scores": found,
         "milliseconds": _milliseconds(prepared),
         "judgements": {name: judged[kind] for name, kind in kinds.items()},
@@ -79,7 +82,7 @@ def their_scores(source: Path, ids: Sequence[str], python: str) -> dict[str, Any
     held = {row.id: row.first(POOL) for row in read_recording(source)}
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder, "in.json"), Path(folder, "out.json")
-        questions = [_exchange(held[each], StudyQuestion.of(held[each], ())) for each in ids]
+        questions = [_exchange(held[each], StudyQuestion.of(held[each])) for each in ids]
         content = {"questions": questions, "budgets": BUDGETS[1:], "draws": DRAWS, "timed": TIMED}
         given.write_text(json.dumps(content), encoding="utf-8")
         subprocess.run([python, "-W", "ignore", str(TOOLS), str(given), str(made)], check=True, cwd=folder)
@@ -115,12 +118,13 @@ def _by_budget(scores: Scores) -> dict[str, list[list[float]]]:
     return dict(zip(map(str, BUDGETS[len(BUDGETS) - len(scores.mean) :]), scores.mean.tolist(), strict=True))
 
 
-def _samples_alone(prepared: PreparedRecording) -> Scores:
+def _samples_alone(prepared: StudyRecording) -> Scores:
     """The scores of `bayes` without the judged answer."""
     found = []
     for fold in prepared.folds:
-        questions = [replace(each, draws=replace(each.draws, answer=None)) for each in fold.test]
-        found.append(estimate_draws(questions, {"bayes": fold.specs["bayes"].load()}, PLAN)["bayes"])
+        alone = [replace(each.row, arrays=replace(each.arrays, answer=None)) for each in fold.test]
+        questions = [replace(each, row=row) for each, row in zip(fold.test, alone, strict=True)]
+        found.append(estimate_orders(questions, {"bayes": fold.estimators["bayes"]()}, PLAN)["bayes"])
     return Scores.join(found)
 
 
@@ -144,28 +148,24 @@ def _exchange(row: Row, question: StudyQuestion) -> dict[str, Any]:
             "logprob": judged.sampling_logprob,
             "tokens": len(judged.tokens or judged.token_logprobs or ()),
         },
-        "orders": [draw_order(question, PLAN, draw) for draw in range(DRAWS)],
+        "orders": [sample_order(question, PLAN, draw) for draw in range(DRAWS)],
         "has_logprobs": all(each["logprob"] is not None for each in samples),
         "has_tokens": all(each["tokens"] for each in samples),
     }
 
 
-def _milliseconds(prepared: PreparedRecording) -> dict[str, float]:
+def _milliseconds(prepared: StudyRecording) -> dict[str, float]:
     """Processor time per question with `TIMED` samples, without judging and sampling."""
     total: dict[str, float] = {}
     for fold in prepared.folds:
-        orders = [draw_order(question, PLAN, 0)[:TIMED] for question in fold.test]
-        evidences = [q.draws.evidence(order) for q, order in zip(fold.test, orders, strict=True)]
-        for name, spec in fold.specs.items():
-            total[name] = total.get(name, 0.0) + _processor_time(spec.load().batch, evidences)
-        for name in fold.scorers:
-            scorer: Any = load_scorer(name)
-            if issubclass(scorer.sees, SampleInput):
-                held = zip([q.inputs[scorer.sees.__name__] for q in fold.test], orders, strict=True)
-                picks = [each.pick(order) for each, order in held if each is not None]
-            else:
-                picks = [scorer.sees(evidence) for evidence in evidences]
-            total[name] = total.get(name, 0.0) + _processor_time(scorer.batch, picks)
+        orders = [sample_order(question, PLAN, 0)[:TIMED] for question in fold.test]
+        evidences = [q.arrays.evidence(order) for q, order in zip(fold.test, orders, strict=True)]
+        for name, load in fold.estimators.items():
+            total[name] = total.get(name, 0.0) + _processor_time(load().batch, evidences)
+        rows = [q.row.pick(order) for q, order in zip(fold.test, orders, strict=True)]
+        for name in fold.methods:
+            if name in SCORERS and (scorer := load_scorer(name)).of_samples:
+                total[name] = total.get(name, 0.0) + _processor_time(scorer.many, rows)
     if "bayes" in total:
         total[ALONE] = total["bayes"]
     return {name: 1000 * value / len(prepared.test) for name, value in total.items()}
@@ -180,12 +180,12 @@ def _processor_time(work: Callable[[Any], object], given: Any) -> float:
 
 def _judging(name: str) -> str:
     """What a method needs the judge for."""
-    if name in UNJUDGED or (name in SCORERS and is_of_answer(load_scorer(name))):
+    scorer = load_scorer(name) if name in SCORERS else None
+    if name in UNJUDGED or (scorer is not None and not scorer.of_samples):
         return "nothing"
-    sees = load_scorer(name).sees if name in SCORERS else None
-    return {RelatedSamples: "pairs", RelatedAnswer: "answer", RelatedLikelihoods: "answer"}.get(
-        sees, "grouping"
-    )
+    if scorer is None or "relations" not in scorer.columns:
+        return "grouping"
+    return "answer" if "answer_text" in scorer.needs else "pairs"
 
 
 def _count_judgements(rows: Sequence[Row], questions: Sequence[StudyQuestion]) -> dict[str, float]:
@@ -199,7 +199,7 @@ def _count_judgements(rows: Sequence[Row], questions: Sequence[StudyQuestion]) -
     tasks, pairs, answers = [], [], []
     for row, question in zip(rows, questions, strict=True):
         assert row.answer is not None
-        texts = [row.samples[at].text for at in draw_order(question, PLAN, 0)[:TIMED]]
+        texts = [row.samples[at].text for at in sample_order(question, PLAN, 0)[:TIMED]]
         tasks.append(GroupingTask(row.question, [*texts, row.answer.text]))
         pairs.append(len(set(texts)) * (len(set(texts)) - 1))
         answers.append(2 * len(set(texts) - {row.answer.text}))

@@ -10,16 +10,10 @@ import numpy as np
 
 from semtropy import Evidence
 from semtropy.entropy import two_level_cdf
-from semtropy.entropy.distribution import (
-    Mixture,
-    PosteriorComponent,
-    conditional,
-    entropy_table,
-    sampling,
-    share_density,
-)
-from semtropy.entropy.distribution.unseen_dirichlet import shared_table, symmetric_table
-from semtropy.entropy.distribution.unseen_pitman_yor import _ladder, pitman_yor_table
+from semtropy.entropy.distribution import Mixture, PosteriorComponent, sampling, share_density
+from semtropy.entropy.distribution import interpolation as entropy_table
+from semtropy.entropy.distribution import sampling as conditional
+from semtropy.entropy.distribution.unseen import _ladder, pitman_yor_table, shared_table, symmetric_table
 from semtropy.estimators import load_estimator
 
 PAIRS = ((0.05, 0.1), (0.05, 0.3), (0.1, 0.3), (0.2, 0.1), (0.5, 1.0), (0.1, 1.0))

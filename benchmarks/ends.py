@@ -21,11 +21,10 @@ from semtropy.estimators.bayes import Bayes
 from semtropy.nouns import Evidence
 from semtropy.recording import read_recording
 from semtropy.study.evaluate.metrics import auroc
-from semtropy.study.evaluate.questions import StudyQuestion, sorted_by_id
-from semtropy.study.evaluate.resample import ResamplingPlan, draw_order
+from semtropy.study.evaluate.resampling import ResamplingPlan, StudyQuestion, sample_order, sorted_by_id
 
 if TYPE_CHECKING:
-    from semtropy.recording.draws import Draws
+    from semtropy.recording.arrays import SampleArrays
 
 BUDGETS = (0, 3, 10)
 DRAWS = 3
@@ -33,7 +32,7 @@ KEPT = 0.8  # of the gain, the least allowed
 RECORDINGS = ("Qwen SVAMP", "Qwen TriviaQA")
 
 
-def without_ends(row, draws: Draws, ends: list[float], rng: np.random.Generator) -> Draws:
+def without_ends(row, draws: SampleArrays, ends: list[float], rng: np.random.Generator) -> SampleArrays:
     """The draws with log-probabilities that leave out the end token."""
     own = np.array([rng.choice(ends) for _ in range(int(draws.sequences.max()) + 1)])
     answer, told = draws.answer, row["answer"].get("sampling_token_logprobs")
@@ -66,17 +65,17 @@ def measure(name: str) -> bool:
     ends = [
         row["answer"]["sampling_token_logprobs"][-1] for row in rows if row["answer"].get("complete", True)
     ]
-    stripped = [without_ends(r, q.draws, ends, rng) for r, q in zip(rows, questions, strict=True)]
+    stripped = [without_ends(r, q.arrays, ends, rng) for r, q in zip(rows, questions, strict=True)]
     wrong = np.array([bool(question.wrong) for question in questions])
-    truth = np.array([chao_shen(question.draws.meanings) for question in questions])
-    plan = ResamplingPlan(budget=max(BUDGETS), draws=DRAWS)
+    truth = np.array([chao_shen(question.arrays.meanings) for question in questions])
+    plan = ResamplingPlan(budget=max(BUDGETS), repeats=DRAWS)
     forms = "counts alone", "with the end", "without the end"
     means = {form: np.empty((len(BUDGETS), DRAWS, len(rows))) for form in forms}
     for fold in range(FOLDS):
         bayes = Bayes(Prior.fit([row for i, row in enumerate(rows) if i % FOLDS != fold]))
         for i, draw in product(range(fold, len(rows), FOLDS), range(DRAWS)):
-            order = draw_order(questions[i], plan, draw)
-            whole, cut = list(questions[i].draws.path(order)), list(stripped[i].path(order))
+            order = sample_order(questions[i], plan, draw)
+            whole, cut = list(questions[i].arrays.path(order)), list(stripped[i].path(order))
             for b, n in enumerate(BUDGETS):
                 found = bayes.batch([counted(whole[n]), whole[n], cut[n]]).mean
                 for form, mean in zip(forms, found, strict=True):

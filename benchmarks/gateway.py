@@ -241,7 +241,7 @@ def moments(memory: list[int], seconds: float, count: int = 6) -> str:
 
 def run_upstream(faults: bool) -> None:
     """Serve the scripted upstream until ended, its address on the first line."""
-    from tests.openai_upstream import Upstream, served
+    from tests.helpers.openai_upstream import Upstream, served
 
     def fault(number: int) -> Any:
         return next((kind for every, kind in FAULTS.items() if faults and number % (every * 13) == 0), None)

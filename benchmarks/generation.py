@@ -2,7 +2,8 @@
 
 With a model that answers at once, the time per question is that of prompts, grades, seeds and the synced store. A
 recording of 1,000 questions x 100 samples with tokens and log-probabilities is written through the store, and read back
-in a separate process, whose memory is measured.
+in a separate process, whose memory is measured. With the built-in model, P(True) is timed against the rest of a
+question: its examples are made and read once for a run, and are reported apart.
 """
 
 from __future__ import annotations
@@ -13,22 +14,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from semtropy.models import load_model, weights
 from semtropy.nouns import Sample
-from semtropy.recording.store import RecordingStore
-from semtropy.recording.store_tools import export
+from semtropy.recording.store import RecordingStore, export
 from semtropy.study.generate import generate
 from semtropy.study.generate.datasets import load_dataset
-from semtropy.study.generate.engines.local import LocalEngine
-from semtropy.study.generate.prompts import BriefPrompt
-from semtropy.study.generate.requests import GenerationPlan, seed_of
+from semtropy.study.generate.driver import QuestionTask
+from semtropy.study.generate.engines import LocalEngine
+from semtropy.study.generate.requests import BriefPrompt, GenerationPlan, seed_of
 
 QUESTIONS, SAMPLES = 1000, 100
 LIMIT_SECONDS, LIMIT_MEGABYTES = 2.0, 500.0
+LIMIT_RATIO = 1.5  # of a run of 100 questions with P(True) to one without
 READ = """
 import json, resource, sys, time
 from semtropy.recording import read_recording
@@ -67,6 +71,32 @@ def overhead(folder: Path) -> dict[str, float]:
     generate(dataset, plan, LocalEngine(Instant), folder, model="instant")
     spent = time.perf_counter() - began
     return {"ms_a_question": 1e3 * spent / 100, "ms_of_it_a_sample": 1e3 * spent / 100 / SAMPLES}
+
+
+def p_true_ratio(folder: Path, questions: int = 6, samples: int = 50) -> dict[str, float] | None:
+    """How much longer a question takes with P(True), and what its examples take once; None without the weights.
+
+    Both are processor seconds of this process, in which the built-in model runs, so that other work counts for nothing.
+    """
+    if weights.where("smollm2") is None:
+        return None
+    spent = {}
+    for name, asked in (("without", 0), ("first", 1), ("with", questions)):
+        dataset = load_dataset("facts", limit=asked or questions)
+        plan = GenerationPlan(BriefPrompt(dataset.examples), samples=samples, p_true=() if asked else None)
+        engine = LocalEngine(partial(load_model, "smollm2"))
+        next(iter(engine.run([QuestionTask(dataset.questions[0], 0)], replace(plan, samples=1, p_true=None))))
+        began = time.process_time()
+        generate(dataset, plan, engine, folder / ("with" if asked else name), model="smollm2")
+        spent[name] = time.process_time() - began
+    a_question = spent["without"] / questions
+    with_p_true = spent["with"] / (questions - 1)  # it resumes after the first
+    return {
+        "ratio_a_question": with_p_true / a_question,
+        "seconds_a_question_without": a_question,
+        "seconds_of_the_examples": spent["first"] - with_p_true,
+        "ratio_of_100_questions": (spent["first"] + 99 * with_p_true) / (100 * a_question),
+    }
 
 
 def made_up_row(index: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -115,6 +145,10 @@ def main() -> int:
     missed = False
     with tempfile.TemporaryDirectory() as place:
         print("generation, over the model:", json.dumps(overhead(Path(place) / "run")))
+        found = p_true_ratio(Path(place))
+        if found is not None:
+            missed |= found["ratio_of_100_questions"] > LIMIT_RATIO
+            print("P(True), built-in model:", ", ".join(f"{key} {value:.2f}" for key, value in found.items()))
         folder, file = Path(place) / "large", Path(place) / "large.jsonl.gz"
         print(f"store: {QUESTIONS} synced commits of {SAMPLES} samples in {write(folder):.2f} s")
         export(folder, file)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from semtropy import Belief, Budget, Reason
-from semtropy.check import Checker
+from semtropy.checking import Checker
 from semtropy.errors import SemtropyError
 from semtropy.models import load_model
 from semtropy.models.scripted import ScriptedModel

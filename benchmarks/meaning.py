@@ -1,4 +1,4 @@
-"""Judgements against the Nature paper's procedure, and how fast the built-in judge is.
+"""Judgements against the Nature paper's procedure, and how fast and large the built-in judge is.
 
     python -m benchmarks.meaning [--questions N] [--judge J]
 
@@ -10,6 +10,9 @@ directions. Both are run with the same judge and threshold on the first ten samp
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semtropy.meaning import Cached, load_judge
-from semtropy.meaning.builtin import Builtin
+from semtropy.meaning.builtin import Builtin, form
 from semtropy.meaning.grouping import GroupingTask, cluster_many
 from semtropy.meaning.partition import Tally
 from semtropy.recording import open_recording
@@ -88,14 +91,20 @@ def compare(path: Path, judge: Judge, questions: int) -> Comparison:
     return Comparison(total, theirs, alike, fit, both)
 
 
-def speed(judge: Judge, length: int = 64) -> tuple[float, float]:
-    """Pairs a second at that many tokens: the best of several short runs, and a second of processor time.
+def speed(judge: Judge, kind: str, length: int = 64) -> tuple[float, float]:
+    """Pairs of phrases or sentences a second at that many tokens: the best of several short runs, by the clock and by
+    processor time.
 
     Other work on the machine slows a run down and never speeds it up: the best run is the judge's own speed.
     """
     question = " ".join(["which"] * 20)
     words = length - 20 - 3  # [CLS] and two [SEP]
-    pair = (question, " ".join(["river"] * (words // 2)), " ".join(["town"] * (words - words // 2)))
+    first, second = ["river"] * (words // 2), ["town"] * (words - words // 2)
+    if kind == "sentence":
+        first[1] = second[1] = "is"
+    pair = (question, " ".join(first), " ".join(second))
+    if form(*pair[1:]) != kind:
+        raise ValueError(f"the judge takes these for a {form(*pair[1:])}, not a {kind}")
     judge.entails([pair] * BATCH)
     wall, processor = [], []
     for _ in range(RUNS):
@@ -106,8 +115,24 @@ def speed(judge: Judge, length: int = 64) -> tuple[float, float]:
     return max(wall), max(processor)
 
 
+def memory() -> float | None:
+    """Megabytes that the judge adds to a process with NumPy and onnxruntime, after some pairs; None where unknown."""
+    if not Path("/proc/self/status").exists():
+        return None
+    begin = "import re, numpy, onnxruntime, tokenizers; from semtropy.meaning.builtin import Builtin; "
+    judged = (
+        "Builtin().entails([('which ' * 20, 'river ' * 20, f'town {verb} ' * 10) for verb in ('by', 'is')]); "
+    )
+    end = "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
+    without, with_judge = (
+        int(subprocess.check_output([sys.executable, "-c", code]))
+        for code in (begin + end, begin + judged + end)
+    )
+    return (with_judge - without) / 1024
+
+
 def main() -> None:
-    """Print both."""
+    """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--judge", default="builtin")
@@ -127,11 +152,17 @@ def main() -> None:
             f" {found.alike_where_transitive} of the {found.transitive} where the judge is transitive"
         )
     for threads in (1, 2):
-        wall, processor = speed(Builtin(threads=threads))
-        print(
-            f"built-in judge, 64 tokens, threads: {threads}: {wall:.0f} pairs/s, the best of {RUNS} runs;"
-            f" {processor:.0f} a second of processor time"
-        )
+        judge = Builtin(threads=threads)
+        for kind in ("phrase", "sentence"):
+            wall, processor = speed(judge, kind)
+            print(
+                f"built-in judge, two {kind}s of 64 tokens, threads: {threads}: {wall:.0f} pairs/s, the best of {RUNS}"
+                f" runs; {processor:.0f} a second of processor time (load {os.getloadavg()[0]:.1f})",
+                flush=True,
+            )
+    used = memory()
+    if used is not None:
+        print(f"memory: {used:.0f} MB more with the built-in judge")
 
 
 if __name__ == "__main__":

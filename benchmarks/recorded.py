@@ -21,22 +21,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import spearmanr
 
-from semtropy.estimators.histogram import plug_in
+from semtropy.estimators.counts import plug_in
 from semtropy.scorers import NAMES as SCORERS
 from semtropy.study.evaluate.metrics import auroc, half_width, round_scores
-from semtropy.study.evaluate.parallel import available_cores
-from semtropy.study.evaluate.resample import ResamplingPlan
-from semtropy.study.evaluate.run import estimate_recordings
-from semtropy.study.evaluate.split import Split
+from semtropy.study.evaluate.prepare import Split
+from semtropy.study.evaluate.resampling import ResamplingPlan
+from semtropy.study.evaluate.run import available_cores, estimate_recordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from semtropy.recording.draws import Draws
-    from semtropy.study.evaluate.prepare import PreparedRecording
-    from semtropy.study.evaluate.resample import Scores
+    from semtropy.recording.arrays import SampleArrays
+    from semtropy.study.evaluate.prepare import StudyRecording
 
 __all__ = ["Figure", "entropy_of_all", "figures", "main", "tables"]
 
@@ -63,27 +61,25 @@ class Figure:
         return " / ".join("-" if value is None else format(value, form) for value, form in parts)
 
 
-def entropy_of_all(draws: Draws) -> float:
+def entropy_of_all(draws: SampleArrays) -> float:
     """The entropy of all samples with Miller and Madow's correction, in nats.
 
     >>> from semtropy import Partition, Sample
-    >>> from semtropy.recording.draws import Draws
-    >>> round(entropy_of_all(Draws.of([Sample("a"), Sample("b")], Partition((0, 1)))), 4)
+    >>> from semtropy.recording.arrays import SampleArrays
+    >>> round(entropy_of_all(SampleArrays.of([Sample("a"), Sample("b")], Partition((0, 1)))), 4)
     0.9431
     """
     counts = np.bincount(draws.meanings)
     return plug_in(counts.tolist()) + (len(counts) - 1) / (2 * len(draws))
 
 
-def figures(
-    name: str, prepared: PreparedRecording, scores: dict[str, Scores], budgets: Sequence[int]
-) -> list[Figure]:
-    """Every figure of one recording; `scores` hold the beliefs at `budgets`."""
+def figures(name: str, prepared: StudyRecording, budgets: Sequence[int]) -> list[Figure]:
+    """Every figure of one recording, whose scores are those at `budgets`."""
     wrong = np.array([bool(question.wrong) for question in prepared.test])
-    truth = np.array([entropy_of_all(question.draws) for question in prepared.test])
+    truth = np.array([entropy_of_all(question.arrays) for question in prepared.test])
     found = []
     for method in prepared.methods:
-        means = round_scores(scores[method].mean)
+        means = round_scores(prepared.scores[method].mean)
         for place, budget in enumerate(budgets):
             drawn = means[min(place, len(means) - 1)]
             areas = auroc(drawn, wrong)
@@ -124,11 +120,11 @@ def tables(found: Sequence[Figure], about: dict[str, str]) -> str:
     return "\n".join(blocks)
 
 
-def described(prepared: PreparedRecording) -> str:
+def described(prepared: StudyRecording) -> str:
     """A sentence on what the tables cannot show: how many questions, how many wrong, how many meanings."""
     tested = prepared.test
-    meanings = [int(question.draws.meanings.max()) + 1 for question in tested]
-    samples = [len(question.draws) for question in tested]
+    meanings = [int(question.arrays.meanings.max()) + 1 for question in tested]
+    samples = [len(question.arrays) for question in tested]
     return (
         f"{len(tested)} questions, {sum(bool(question.wrong) for question in tested)} answered wrong; "
         f"{np.median(meanings):g} meanings of {np.median(samples):g} samples (medians)."
@@ -149,17 +145,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     budgets = tuple(sorted(set(given.budgets)))
     found, about, notes = [], {}, []
     for path in given.recordings:  # one after the other: two may be of the same questions with other meanings
-        [(prepared, scores)] = estimate_recordings(
+        [prepared] = estimate_recordings(
             [path],
             estimators=given.estimators,
-            plan=ResamplingPlan(budget=budgets[-1], draws=given.draws, steps=budgets),
+            plan=ResamplingPlan(budget=budgets[-1], repeats=given.draws, steps=budgets),
             split=Split(folds=given.folds, shuffle=0),
             processes=given.processes,
         )
         name = path.name.removesuffix(".gz").removesuffix(".jsonl")
         about[name] = described(prepared)
         notes += prepared.notes
-        mine = figures(name, prepared, scores, budgets)
+        mine = figures(name, prepared, budgets)
         found += mine
         print(tables(mine, {name: about[name]}), flush=True)
     for note in notes:

@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from semtropy.meaning import load_judge
-from semtropy.meaning.exact import Exact
+from semtropy.meaning.judges import Exact
 from semtropy.recording import Header, Recording, Row, read_recording, write_recording
-from semtropy.score import row_scoring
+from semtropy.scoring import row_scoring
 from semtropy.study import example_recording
-from semtropy.study.cluster import RowGrouping
 from semtropy.study.evaluate import evaluate
-from semtropy.study.judging import judge_recording
-from semtropy.study.relate import RowRelating
+from semtropy.study.judging import RowGrouping, RowRelating, judge_recording
 
 QUESTIONS, SAMPLES, SAMPLES_MANY = 10_000_000, 10, 100
 

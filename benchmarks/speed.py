@@ -11,7 +11,7 @@ import numpy as np
 
 from semtropy import Evidence
 from semtropy.entropy import moments, moments_batch
-from semtropy.entropy.importance import importance_moments
+from semtropy.entropy.truncated_dirichlet import importance_moments
 from semtropy.estimators import Prior, load_estimator
 
 __all__ = ["main"]

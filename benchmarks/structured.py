@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semtropy import Sample
-from semtropy.check import Checker
+from semtropy.checking import Checker
 from semtropy.recording import Row, read_recording
 from semtropy.verdict import Outcome
 

@@ -21,12 +21,11 @@ import numpy as np
 
 from benchmarks.efficiency import SHARED
 from semtropy.estimators import PaperPrior, Prior, load_estimator
-from semtropy.estimators.training import TrainingQuestion
+from semtropy.estimators.fitting import TrainingQuestion
 from semtropy.recording import Header, Row, read_recording, write_recording
 from semtropy.study.evaluate import METHODS, evaluate
-from semtropy.study.evaluate.parallel import available_cores
-from semtropy.study.evaluate.questions import StudyQuestion, sorted_by_id
-from semtropy.study.evaluate.resample import ResamplingPlan, draw_order
+from semtropy.study.evaluate.resampling import ResamplingPlan, StudyQuestion, sample_order, sorted_by_id
+from semtropy.study.evaluate.run import available_cores
 
 PROCESSES = min(2, available_cores())
 QUESTIONS, SAMPLES, TRAIN = 1000, 100, 200
@@ -130,7 +129,7 @@ def sampler_cost(path: Path) -> Cost:
     evidences = []
     for at in range(TIMED):
         question = StudyQuestion.of(rows[TRAIN + (at * 7) % (QUESTIONS - TRAIN)])
-        path_along = list(question.draws.path(draw_order(question, ResamplingPlan(), draw=at % 5)))
+        path_along = list(question.arrays.path(sample_order(question, ResamplingPlan(), repeat=at % 5)))
         evidences.append(path_along[at % 10])
     once = min((costs(lambda: estimator.batch(evidences)) for _ in range(ROUNDS)), key=lambda c: c.processor)
     scale = (FIXED + ADAPTIVE) / TIMED

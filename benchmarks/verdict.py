@@ -21,8 +21,7 @@ from semtropy.estimators.bayes import Bayes
 from semtropy.recording import read_recording
 from semtropy.stopping import RELAXATION, Decided, Spent, suspicion
 from semtropy.study.evaluate.metrics import auroc
-from semtropy.study.evaluate.questions import StudyQuestion, sorted_by_id
-from semtropy.study.evaluate.resample import ResamplingPlan, draw_order
+from semtropy.study.evaluate.resampling import ResamplingPlan, StudyQuestion, sample_order, sorted_by_id
 
 if TYPE_CHECKING:
     from semtropy.nouns import Belief
@@ -104,7 +103,7 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> None:
     rows = sorted_by_id(read_recording(path))
     questions = [StudyQuestion.of(row) for row in rows]
     wrong = np.array([bool(question.wrong) for question in questions])
-    truth = np.array([miller_madow(question.draws.meanings) for question in questions])
+    truth = np.array([miller_madow(question.arrays.meanings) for question in questions])
     with ProcessPoolExecutor(options.processes) as pool:
         folds = [[row for i, row in enumerate(rows) if i % FOLDS != fold] for fold in range(FOLDS)]
         priors = [Prior.default()] * FOLDS if options.default else list(pool.map(Prior.fit, folds))
@@ -139,9 +138,9 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> None:
 
 
 def _paths(questions, fold, draw):
-    plan = ResamplingPlan(budget=max(BUDGETS), draws=draw + 1)
+    plan = ResamplingPlan(budget=max(BUDGETS), repeats=draw + 1)
     return [
-        list(question.draws.path(draw_order(question, plan, draw))) for question in questions[fold::FOLDS]
+        list(question.arrays.path(sample_order(question, plan, draw))) for question in questions[fold::FOLDS]
     ]
 
 
@@ -164,10 +163,10 @@ def _look(task) -> tuple[np.ndarray, np.ndarray]:
     rules = np.zeros((len(RULES), 3, len(paths)))
     for i, (question, path) in enumerate(zip(questions[fold::FOLDS], paths, strict=True)):
         beliefs = {n: bayes(evidence) for n, evidence in enumerate(path)}
-        reached = miller_madow(question.draws.meanings)[0]
+        reached = miller_madow(question.arrays.meanings)[0]
         for b, n in enumerate(BUDGETS):
-            inside[b, i] = recorded_is_inside(beliefs[n], question.draws.meanings)
-        share = float((question.draws.meanings == question.draws.answer.meaning).mean())
+            inside[b, i] = recorded_is_inside(beliefs[n], question.arrays.meanings)
+        share = float((question.arrays.meanings == question.arrays.answer.meaning).mean())
         flagged = reached > THRESHOLD or share < 0.5
         leans = {n: suspicion(belief, THRESHOLD) > 0.5 for n, belief in beliefs.items()}
         for k, rule in enumerate(RULES.values()):
@@ -184,10 +183,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--processes", type=int, default=2, help="worker processes (default: 2)")
     parser.add_argument("--only", help="recordings whose name contains this")
     parser.add_argument("--default", action="store_true", help="the shipped prior instead of a fitted one")
+    parser.add_argument("--recording", type=Path, nargs="+", help="recordings to read instead of the four")
     parser.add_argument("--quick", action="store_true", help="without intervals and the rule")
     options = parser.parse_args(arguments)
-    for name, file in NAMES.items():
-        path = SHARED / f"{file}.jsonl.gz"
+    chosen = {name: SHARED / f"{file}.jsonl.gz" for name, file in NAMES.items()}
+    if options.recording:
+        chosen = {path.name.partition(".jsonl")[0]: path for path in options.recording}
+    for name, path in chosen.items():
         if not path.exists():
             print(f"{name}: skipped, {path} is not there")
         elif options.only is None or options.only in name:

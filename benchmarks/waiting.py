@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import closing
 
-from semtropy.check import Checker
+from semtropy.checking import Checker
 from semtropy.models import ScriptedModel
 from semtropy.testing import emulate
 

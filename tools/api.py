@@ -37,6 +37,7 @@ PUBLIC = (
     "semtropy.estimators",
     "semtropy.entropy",
     "semtropy.meaning",
+    "semtropy.claims",
     "semtropy.models",
     "semtropy.testing",
     "semtropy.recording",
@@ -46,7 +47,7 @@ PUBLIC = (
     "semtropy.study.calibrate",
     "semtropy.integrations",
 )
-MOST = 75
+MOST = 88
 INTRODUCTION = """Everything listed here is public: documented, tested, and changed only with a line in the changelog.
 All other modules and names are private, whether or not they begin with an underscore.
 Entropies are in nats, log-probabilities are natural logarithms, and `None` always means unknown."""

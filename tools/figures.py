@@ -48,9 +48,9 @@ class Figure:
 
 def study_example() -> str:
     """AUROC of every estimator at five samples, on the recording that ships."""
+    from semtropy.study import example_recording
     from semtropy.study.evaluate import evaluate
     from semtropy.study.evaluate.report import summary
-    from semtropy.study.example import example_recording
 
     printed = summary(evaluate([example_recording()], folds=5, budgets=[5]))
     return "\n".join(row for row in printed.splitlines() if row.startswith("|"))
@@ -73,7 +73,7 @@ def paper_savings() -> str:
 def score_example() -> str:
     """The first lines that `semtropy score` prints for the recording that ships."""
     from semtropy.cli import main
-    from semtropy.study.example import example_recording
+    from semtropy.study import example_recording
 
     printed = _printed(lambda: main(["score", str(example_recording()), "--estimator", "histogram"]))
     return "\n".join(["```text", *(row.rstrip() for row in printed.splitlines()[:5]), "```"])

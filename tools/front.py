@@ -1,12 +1,13 @@
 """Files at the top of the project that repeat what is said elsewhere: CITATION.cff, llms.txt and mkdocs.yml.
 
-They are made from pyproject.toml (name, addresses, description), CHANGELOG.md (the date of the version) and
+They are made from pyproject.toml (name, description), CHANGELOG.md (the date of the version) and
 docs/index.md (pages by reader), so that each fact has one place.
 """
 
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import tomllib
 from dataclasses import dataclass
@@ -51,13 +52,6 @@ def project(root: Path) -> dict[str, object]:
     return found
 
 
-def urls(root: Path) -> dict[str, str]:
-    """The addresses of the project by name."""
-    found = project(root)["urls"]
-    assert isinstance(found, dict)
-    return found
-
-
 def index_entries(root: Path) -> list[Entry]:
     """The pages that docs/index.md lists, in its order."""
     text = prose((root / "docs" / "index.md").read_text())
@@ -77,7 +71,7 @@ def release_date(root: Path) -> str:
 
 def citation(root: Path) -> str:
     """CITATION.cff: how to cite the program, and the paper that its method starts from."""
-    about, address = project(root), urls(root)
+    about = project(root)
     paper = """\
 references:
   - type: article
@@ -103,15 +97,13 @@ authors:
 version: {__version__}
 date-released: "{release_date(root)}"
 license: {about["license"]}
-url: "{address["Homepage"]}"
-repository-code: "{address["Source"]}"
 keywords: {json.dumps(about["keywords"])}
 {paper}"""
 
 
 def llms_txt(root: Path) -> str:
     """llms.txt: what the project is and where each page is, for programs that read documentation."""
-    about, address = project(root), urls(root)["Documentation"]
+    about = project(root)
     lines = [f"# {about['name']}", "", f"> {about['description']}", "", *SUMMARY]
     section = None
     for entry in index_entries(root):
@@ -119,7 +111,7 @@ def llms_txt(root: Path) -> str:
             section = entry.section
             lines += ["", f"## {section}", ""]
         note = f": {entry.about}" if entry.about else ""
-        lines.append(f"- [{entry.title}]({page_address(entry.path, address)}){note}")
+        lines.append(f"- [{entry.title}]({page_address(entry.path)}){note}")
     return "\n".join(lines) + "\n"
 
 
@@ -130,13 +122,13 @@ SUMMARY = (
 )
 
 
-def page_address(path: str, address: str) -> str:
-    """Where the site has a page of docs/, or a page from the top of the project.
+def page_address(path: str) -> str:
+    """A page of docs/index.md from the top of the project, where llms.txt is.
 
-    >>> page_address("checking.md", "https://x.example/"), page_address("../VISION.md", "https://x.example/")
-    ('https://x.example/checking/', 'https://x.example/project/vision/')
+    >>> page_address("checking.md"), page_address("../VISION.md")
+    ('docs/checking.md', 'VISION.md')
     """
-    return address + site_address(site_path(path))
+    return posixpath.normpath(f"docs/{path}")
 
 
 def site_address(name: str) -> str:
@@ -160,7 +152,7 @@ def site_path(path: str) -> str:
 
 def mkdocs_yml(root: Path) -> str:
     """mkdocs.yml, which Zensical reads: the settings below, and a navigation in the order of docs/index.md."""
-    about, address = project(root), urls(root)
+    about = project(root)
     lines = ["nav:", "  - Home: index.md"]
     section = None
     for entry in index_entries(root):
@@ -172,8 +164,6 @@ def mkdocs_yml(root: Path) -> str:
 {MADE.format("pyproject.toml and docs/index.md")}
 site_name: {about["name"]}
 site_description: {json.dumps(about["description"])}
-site_url: {address["Documentation"]}
-repo_url: {address["Source"]}
 copyright: {about["license"]}
 """
     return head + SITE + "\n".join(lines) + "\n"

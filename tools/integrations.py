@@ -31,7 +31,7 @@ TESTING = 180.0  # seconds for the tests of one adapter, which take less than a 
 class Adapter:
     """What an adapter needs beside semtropy's own extras, and its tests.
 
-    name      of the test file, tests/test_integrations_NAME.py, or of the test in that of the recipes
+    name      of the test file, tests/integrations/test_NAME.py, or of the test in that of the recipes
     extras    of semtropy
     packages  for the tests alone
     programs  of npm, for the tests alone
@@ -50,8 +50,8 @@ class Adapter:
     def test(self) -> str:
         """Its test file, or its test."""
         if self.recipe:
-            return f"tests/test_integrations_recipes.py::test_{self.name}"
-        return f"tests/test_integrations_{self.name}.py"
+            return f"tests/integrations/test_recipes.py::test_{self.name}"
+        return f"tests/integrations/test_{self.name}.py"
 
 
 ADAPTERS = (
@@ -157,7 +157,7 @@ class Workshop:
 
     def test(self, python: Path, adapter: Adapter) -> str:
         """The last line of its tests; skips count as failures here, where everything is installed."""
-        paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
+        paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "helpers")))
         programs = python.parent.parent / "node_modules" / ".bin"
         environment = {**os.environ, "PYTHONPATH": paths}
         environment["PATH"] = os.pathsep.join([str(python.parent), str(programs), os.environ.get("PATH", "")])

@@ -37,25 +37,28 @@ class Group:
 
 
 GROUPS = {
-    "base": Group((), ("entropy", "estimators", "stopping", "bare_import")),
+    "base": Group((), ("entropy/moments", "estimators/estimators", "checking/stopping", "project/bare_import")),
     "all": Group(
         ("local", "study", "server"),
         (
-            "check", "faults", "samples_hostile", "time_budget", "models_openai", "models_hostile", "models_llama_cpp",
-            "judges_builtin", "recording", "recording_parquet", "study", "server_routes", "server_faults",
+            "checking/checking", "project/faults", "checking/samples_hostile", "checking/time_budget",
+            "models/openai", "models/hostile_replies", "models/llama_cpp", "meaning/builtin", "recording/schema",
+            "recording/parquet", "study/evaluate", "server/routes", "server/faults",
         ),
     ),
-    "transformers": Group(("transformers", "local"), ("hf", "hf_gguf", "models_conformance")),
-    "ray": Group(("ray", "local", "study"), ("ray",)),
-    "hub": Group(("hub", "local", "study"), ("datasets", "recording_parquet")),
-    "langchain": Group(("langchain", "local"), ("integrations_langchain",)),
-    "inspect": Group(("inspect", "local"), ("integrations_inspect",), ("openai",)),
-    "deepeval": Group(("deepeval", "local"), ("integrations_deepeval",)),
-    "ragas": Group(("ragas", "local"), ("integrations_ragas",), ("pyarrow<24",)),  # later ones need NumPy 2
-    "mlflow": Group(("mlflow", "local"), ("integrations_mlflow",), ("pyarrow<24",)),
+    "transformers": Group(
+        ("transformers", "local"), ("models/transformers", "models/transformers_gguf", "models/conformance")
+    ),
+    "ray": Group(("ray", "local", "study"), ("study/ray",)),
+    "hub": Group(("hub", "local", "study"), ("study/datasets", "recording/parquet")),
+    "langchain": Group(("langchain", "local"), ("integrations/langchain",)),
+    "inspect": Group(("inspect", "local"), ("integrations/inspect",), ("openai",)),
+    "deepeval": Group(("deepeval", "local"), ("integrations/deepeval",)),
+    "ragas": Group(("ragas", "local"), ("integrations/ragas",), ("pyarrow<24",)),  # later ones need NumPy 2
+    "mlflow": Group(("mlflow", "local"), ("integrations/mlflow",), ("pyarrow<24",)),
     "opentelemetry": Group(
         ("opentelemetry", "server"),
-        ("integrations_opentelemetry",),
+        ("integrations/opentelemetry",),
         ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
     ),
 }  # fmt: skip
@@ -96,7 +99,7 @@ def tried(name: str) -> str:
         python = prepare(name, group)
     except subprocess.CalledProcessError as error:
         return f"could not be installed (status {error.returncode})"
-    tests = [f"tests/test_{each}.py" for each in group.tests]
+    tests = ["tests/{}/test_{}.py".format(*each.split("/")) for each in group.tests]
     source = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *QUIET, *tests]
     done = subprocess.run(command, cwd=ROOT, env=source, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 """JSON schemas of a verdict and of a recording, and the pages that show them.
 
-Types and bounds are those of `Verdict.to_dict` and `semtropy.recording.validate`; descriptions come from docstrings.
+Types and bounds are those of `Verdict.to_dict` and `semtropy.recording.schema`; descriptions come from docstrings.
 Tests hold the schemas to the code: every verdict is valid, and a recording is valid exactly where `check_row` says so.
 """
 
@@ -11,13 +11,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from semtropy.recording.validate import VERSION
+from semtropy.recording.schema import VERSION
 from semtropy.samples import MOST_TOKEN_ENTROPY
 from semtropy.stopping import Reason, Spent
-from semtropy.verdict import Outcome, Verdict
+from semtropy.verdict import ClaimVerdict, Outcome, Verdict
 
 from .docstrings import read
-from .front import urls
 
 __all__ = ["recording_schema", "schema_pages", "verdict_schema"]
 
@@ -63,13 +62,15 @@ def item(properties: dict[str, Schema], required: tuple[str, ...] | None = None)
 def verdict_schema() -> Schema:
     """The schema of what `Verdict.to_dict` returns."""
     says = described(Verdict, "question", "answer", "outcome", "entropy", "meanings", "reason", "agreement")
-    says |= described(Verdict, "probability", "threshold", "warnings", "missing")
+    says |= described(
+        Verdict, "probability", "score", "threshold", "prior", "guarantee", "warnings", "missing", "second"
+    )
     says |= described(Spent, "samples", "rounds")
     says |= {
         "flagged": "whether the outcome is flagged",
         "cost": "tokens, judge calls and seconds; tokens may be null",
     }
-    says |= {"untrusted": "the names of the fields not to trust"} | described(Verdict, "fields")
+    says |= {"untrusted": "the names of the fields not to trust"} | described(Verdict, "fields", "claims")
     meaning = item(
         {
             "text": TEXT,
@@ -104,15 +105,49 @@ def verdict_schema() -> Schema:
         "flagged": TRUTH,
         "missing": maybe(TEXT),
         "probability": maybe(number(0, 1)),
+        "score": maybe(number(0, 1)),
         "threshold": number(0),
+        "prior": maybe(TEXT),
+        "guarantee": maybe(TEXT),
         "cost": item({"tokens": maybe(COUNT), "judge_calls": COUNT, "seconds": number(0)}),
         "warnings": listed(TEXT),
+        "claims": listed(item(_claim_properties(interval))),
     }
     structured = {"fields": listed(item(named)), "untrusted": listed(TEXT)}
+    opinion: dict[str, Schema] = {
+        "model": TEXT,
+        "agreement": item({"mean": number(0, 1), "interval": interval}),
+        "answers": listed(TEXT),
+        "agree": COUNT,
+        "instead": maybe(TEXT),
+        "cost": item({"samples": COUNT, "tokens": maybe(COUNT)}),
+        "claims": maybe(listed(COUNT, 3)),
+        "without": {"enum": [str(each) for each in Outcome]},
+        "others": listed({"type": "object"}),
+    }
+    structured["second"] = item(opinion)
     described_all = {
         name: {"description": says[name], **kind} for name, kind in (properties | structured).items()
     }
     return item(described_all, tuple(properties))
+
+
+def _claim_properties(interval: Schema) -> dict[str, Schema]:
+    """Those of `ClaimVerdict.to_dict`."""
+    judged = (Outcome.STEADY, Outcome.FLAGGED, Outcome.UNDECIDED)
+    kinds: dict[str, Schema] = {
+        "text": TEXT,
+        "start": COUNT,
+        "end": COUNT,
+        "outcome": {"enum": [str(each) for each in judged]},
+        "agreement": item({"mean": number(0, 1), "interval": interval}),
+        "supported": COUNT,
+        "contradicted": COUNT,
+        "silent": COUNT,
+        "instead": maybe(TEXT),
+    }
+    says = described(ClaimVerdict, *kinds)
+    return {name: {"description": says[name], **kind} for name, kind in kinds.items()}
 
 
 def recording_schema() -> Schema:
@@ -124,7 +159,6 @@ def recording_schema() -> Schema:
             "dataset": maybe(TEXT),
             "temperature": maybe(number(0)),
             "eos_included": maybe(TRUTH),
-            "replacement": maybe(TRUTH),
             "logprobs_of_sampling": maybe(TRUTH),
         },
         ("semtropy_recording",),
@@ -161,12 +195,11 @@ def recording_schema() -> Schema:
 
 def schema_pages(root: Path) -> dict[Path, str]:
     """The two schemas as files, and the page that shows them."""
-    address = urls(root)["Documentation"]
     schemas = {"verdict": verdict_schema(), "recording": recording_schema()}
     made = {
         name: {
             "$schema": DRAFT,
-            "$id": f"{address}schemas/{name}.json",
+            "$id": f"urn:semtropy:{name}",
             "title": f"semtropy {name}",
             **schema,
         }

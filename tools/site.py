@@ -21,7 +21,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from .front import index_entries, mkdocs_yml, site_address, site_path, urls
+from .front import index_entries, mkdocs_yml, site_address, site_path
 from .markdown import FENCE, HEADING, INLINE, LINK, anchor
 
 __all__ = ["broken", "main", "relinked", "stage", "unsearchable"]
@@ -66,36 +66,42 @@ def named(text: str) -> str:
     return "".join([*parts, HEADING.sub(add, text[end:])])
 
 
-def target_on_site(target: str, page: Path, place: str, root: Path, kept: dict[Path, str]) -> str:
+def target_on_site(target: str, page: Path, place: str, kept: dict[Path, str]) -> str:
     """Where a link of `page`, which is at `place` on the site, leads there."""
     if re.match(r"[a-z][a-z0-9+.-]*:", target) or target.startswith("#"):
         return target
     path, hash_, name = target.partition("#")
-    file = (page.parent / path).resolve()
-    if file in kept:
-        return posixpath.relpath(kept[file], posixpath.dirname(place) or ".") + hash_ + name
-    kind = "tree" if file.is_dir() else "blob"
-    return f"{urls(root)['Source']}/{kind}/main/{file.relative_to(root).as_posix()}{hash_}{name}"
+    found = kept.get((page.parent / path).resolve())
+    return (
+        target if found is None else posixpath.relpath(found, posixpath.dirname(place) or ".") + hash_ + name
+    )
 
 
 def stage(root: Path, out: Path) -> None:
-    """Copy the pages and pictures to `out`, with links that hold on the site."""
+    """Copy the pages and pictures to `out`, and the other files they link to, with links that hold on the site."""
     kept = {(root / "docs" / entry.path).resolve(): site_path(entry.path) for entry in index_entries(root)}
     docs = root / "docs"
     for file in sorted(docs.rglob("*")):
         if file.is_file():
             kept.setdefault(file.resolve(), file.relative_to(docs).as_posix())
-    for file, place in kept.items():
+    waiting = list(kept)
+    while waiting:
+        file = waiting.pop()
+        place = kept[file]
         (out / place).parent.mkdir(parents=True, exist_ok=True)
-        if file.suffix == ".md":
-
-            def change(target: str, file: Path = file, place: str = place) -> str:
-                return target_on_site(target, file, place, root, kept)
-
-            text = relinked(file.read_text(encoding="utf-8"), change)
-            (out / place).write_text(named(text), encoding="utf-8")
-        else:
+        if file.suffix != ".md":
             shutil.copy(file, out / place)
+            continue
+
+        def change(target: str, file: Path = file, place: str = place) -> str:
+            linked = (file.parent / target.partition("#")[0]).resolve()
+            if linked not in kept and linked.is_file():
+                kept[linked] = f"files/{linked.relative_to(root.resolve()).as_posix()}"
+                waiting.append(linked)
+            return target_on_site(target, file, place, kept)
+
+        text = relinked(file.read_text(encoding="utf-8"), change)
+        (out / place).write_text(named(text), encoding="utf-8")
 
 
 class _Page(HTMLParser):

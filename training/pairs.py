@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-ENTAILMENT, NEUTRAL, CONTRADICTION, NOT_ENTAILMENT = range(
-    4
-)  # the last: not entailment, which of the two unknown
+# In the order of the network's outputs: supports, contradicts, silent. The last is no output: not supported, and it is
+# unknown which of the other two.
+ENTAILMENT, CONTRADICTION, NEUTRAL, NOT_ENTAILMENT = range(4)
 LABELS = {"entailment": ENTAILMENT, "neutral": NEUTRAL, "contradiction": CONTRADICTION}
 
 
@@ -38,6 +38,18 @@ def one_way(source: str, question: str, specific: str, general: str) -> list[Pai
         Pair(source, question, specific, general, ENTAILMENT),
         Pair(source, question, general, specific, NEUTRAL),
     ]
+
+
+def side_of(question: str) -> str:
+    """The side of the split a question is on: two thirds train, and of the rest half tune and half test.
+
+    >>> [side_of(question) for question in ("paris", "rome", "oslo", "bern")]
+    ['test', 'tune', 'train', 'train']
+    """
+    if not held_out(question):
+        return "train"
+    digest = hashlib.blake2b(question.casefold().encode(), digest_size=4).digest()
+    return "tune" if digest[1] % 2 else "test"
 
 
 def held_out(item: str) -> bool:

@@ -1,10 +1,16 @@
-"""Trains the cross-encoder: several runs from one start, averaged."""
+"""Trains the teacher (mpnet-base) and the judge that ships (ten layers of gte-small), which learns from it.
+
+Three sources of truth are mixed: labels, where a pair has one; the teacher; and, for sampled short answers, the judge
+before this one and a language model's opinion whether two answers are the same. A run takes the seconds it is given.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import random
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,263 +18,320 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from .evaluate import aucs
-from .model import QUESTION_TOKENS, CrossEncoder
-from .pairs import ENTAILMENT, NOT_ENTAILMENT, Pair, read
+from . import llm
+from .model import QUESTION_TOKENS, CrossEncoder, begin, load, save, trained
+from .pairs import NOT_ENTAILMENT, Pair, held_out, read
+from .sources import passages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LONGEST = 192
+    from .model import Start
+
+LONGEST = 288
+FACT = 11  # words of a claim that is one fact
+SECOND_RUN = 0.55  # its part in the weights that ship
+Triple = tuple[str, str, str]
+
+
+@dataclass
+class Examples:
+    """Triples with the three probabilities to learn; where `rest` is set only the first of them is known."""
+
+    triples: list[Triple] = field(default_factory=list)
+    targets: list[tuple[float, float, float]] = field(default_factory=list)
+    rest: list[bool] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+
+    def add(self, kind: str, triple: Triple, target: Sequence[float], *, rest: bool = False) -> None:
+        """One more."""
+        self.triples.append(triple)
+        self.targets.append((target[0], target[1], target[2]))
+        self.rest.append(rest)
+        self.kinds.append(kind)
+
+    def pairs(self, pairs: Sequence[Pair]) -> None:
+        """Labelled pairs."""
+        for pair in pairs:
+            known = pair.label != NOT_ENTAILMENT
+            target = [float(pair.label == n) for n in range(3)]
+            self.add(pair.source, (pair.question, pair.a, pair.b), target, rest=not known)
 
 
 class Encoded:
-    """Pairs as token ids, in the form the shipped judge uses: `question A [SEP] B`."""
+    """Triples as token ids on a device, in the form the shipped judge uses: `question premise [SEP] hypothesis`."""
 
-    def __init__(self, pairs: Sequence[Pair], tokenizer: Any) -> None:
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        questions = list(dict.fromkeys(pair.question for pair in pairs))
-        texts = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
-        ids = {
-            text: encoding.ids
-            for part in (questions, texts)
-            for text, encoding in zip(
-                part, tokenizer.encode_batch(part, add_special_tokens=False), strict=True
-            )
-        }
-        cls, sep = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
-        self.rows: list[tuple[list[int], int]] = []
-        for pair in pairs:
-            question = ids[pair.question]
-            if len(question) > QUESTION_TOKENS:
-                question = (
-                    question[: QUESTION_TOKENS // 3] + question[-(QUESTION_TOKENS - QUESTION_TOKENS // 3) :]
-                )
-            first = [cls, *question, *ids[pair.a], sep]
-            self.rows.append(([*first, *ids[pair.b], sep][:LONGEST], min(len(first), LONGEST)))
-        self.labels = np.array([pair.label for pair in pairs])
-        self.lengths = np.array([len(row) for row, _ in self.rows])
+    def __init__(self, triples: Sequence[Triple], tokenizer: bytes, device: str) -> None:
+        from tokenizers import Tokenizer
 
-    def batches(self, size: int, rng: np.random.Generator | None) -> Iterator[Any]:
-        """Places of pairs of like length together; in random order where `rng` is given."""
-        noise = rng.random(len(self.rows)) * 4 if rng is not None else 0
+        reader = Tokenizer.from_buffer(tokenizer)
+        reader.no_padding()
+        reader.no_truncation()
+        texts = list(dict.fromkeys(text for triple in triples for text in triple))
+        made = reader.encode_batch(texts, add_special_tokens=False)
+        ids = {text: encoding.ids for text, encoding in zip(texts, made, strict=True)}
+        mpnet = reader.token_to_id("<s>") is not None
+        cls, sep = ([reader.token_to_id(name)] for name in (("<s>", "</s>") if mpnet else ("[CLS]", "[SEP]")))
+        self.pad = reader.token_to_id("<pad>" if mpnet else "[PAD]")
+        flat: list[int] = []
+        starts, lengths, firsts = [], [], []
+        for question, a, b in triples:
+            asked, said = ids[question], ids[b][: LONGEST // 2]
+            if len(asked) > QUESTION_TOKENS:
+                asked = asked[: QUESTION_TOKENS // 3] + asked[-(QUESTION_TOKENS - QUESTION_TOKENS // 3) :]
+            room = LONGEST - len(asked) - len(said) - 4
+            first = cls + asked + ids[a][:room] + (sep + sep if mpnet else sep)
+            row = first + said + sep
+            starts.append(len(flat))
+            lengths.append(len(row))
+            firsts.append(len(first))
+            flat += row
+        self.flat = torch.tensor(flat, dtype=torch.int32, device=device)
+        self.starts, self.firsts = (torch.tensor(x, device=device) for x in (starts, firsts))
+        self.lengths = np.array(lengths)
+        self.device = device
+
+    def batches(self, tokens: int, rng: np.random.Generator | None) -> Iterator[np.ndarray]:
+        """Places of pairs of like length together, about so many tokens a batch; in random order with `rng`."""
+        noise = rng.random(len(self.lengths)) * 6 if rng is not None else 0
         order = np.argsort(self.lengths + noise, kind="stable")
-        parts = [order[start : start + size] for start in range(0, len(order), size)]
+        parts, start = [], 0
+        while start < len(order):
+            size = max(int(tokens // (self.lengths[order[min(start + 256, len(order) - 1)]] + 6)), 1)
+            parts.append(order[start : start + size])
+            start += size
         if rng is not None:
             rng.shuffle(parts)
         yield from parts
 
-    def tensors(self, places: Any, device: str) -> dict[str, Any]:
+    def tensors(self, places: np.ndarray) -> dict[str, Any]:
         """Padded inputs of the places."""
-        longest = int(self.lengths[places].max())
-        ids = np.zeros((len(places), longest), dtype=np.int64)
-        mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for line, place in enumerate(places):
-            row, first = self.rows[place]
-            ids[line, : len(row)] = row
-            mask[line, : len(row)] = 1
-            types[line, first : len(row)] = 1
-        arrays = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        return {name: torch.from_numpy(array).to(device, non_blocking=True) for name, array in arrays.items()}
+        longest = int(-(-self.lengths[places].max() // 8) * 8)
+        at = torch.from_numpy(places).to(self.device)
+        column = torch.arange(longest, device=self.device)
+        length = torch.from_numpy(self.lengths[places]).to(self.device)[:, None]
+        mask = column < length
+        index = (self.starts[at][:, None] + column).clamp(max=len(self.flat) - 1)
+        ids = torch.where(mask, self.flat[index].long(), self.pad)
+        types = ((column >= self.firsts[at][:, None]) & mask).long()
+        return {"input_ids": ids, "attention_mask": mask.long(), "token_type_ids": types}
 
 
-def loss_of(logits: Any, labels: Any) -> Any:
-    """Cross-entropy; where only "not entailment" is known, minus the log of the rest's probability."""
+def loss_of(logits: Any, targets: Any, rest: Any) -> Any:
+    """Cross-entropy; where only the probability of support is known, that of support against the other two."""
     logs = functional.log_softmax(logits.float(), dim=-1)
-    rest = torch.logsumexp(logs[:, 1:], dim=-1)
-    known = -logs.gather(1, labels.clamp(max=2).unsqueeze(1)).squeeze(1)
-    return torch.where(labels == NOT_ENTAILMENT, -rest, known).mean()
+    full = -(targets * logs).sum(-1)
+    other = torch.logsumexp(logs[:, 1:], dim=-1)
+    known = -(targets[:, 0] * logs[:, 0] + (1 - targets[:, 0]) * other)
+    return torch.where(rest, known, full).mean()
 
 
-def train(
-    model: CrossEncoder,
-    encoded: Encoded,
-    cosines: Any,
-    *,
-    device: str,
-    epochs: int,
-    rate: float,
-    size: int,
-    seed: int,
-    weight: float,
-) -> None:
-    """One run, in place: AdamW, linear warm-up and cosine decay, half precision on a GPU."""
+def fit(
+    model: CrossEncoder, encoded: Encoded, examples: Examples, *, seconds: float, rate: float, tokens: int, seed: int,
+    kept: float = 0.998,
+) -> dict[str, Any]:  # fmt: skip
+    """Train for so many seconds, warm-up and cosine decay by the clock; the running mean of the weights."""
     torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
-    steps = epochs * math.ceil(len(encoded.rows) / size)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda n: min((n + 1) / (0.06 * steps), 0.5 * (1 + math.cos(math.pi * min(n / steps, 1))))
-    )
-    labels = torch.from_numpy(encoded.labels)
+    device, rng = encoded.device, np.random.default_rng(seed)
+    decayed = [p for p in model.parameters() if p.ndim > 1]
+    plain = [p for p in model.parameters() if p.ndim <= 1]
+    optimizer = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}],
+        lr=rate, fused=device == "cuda", betas=(0.9, 0.98),
+    )  # fmt: skip
+    targets = torch.tensor(examples.targets, device=device)
+    rest = torch.tensor(examples.rest, device=device)
+    parameters = list(model.parameters())
+    mean = [p.detach().clone() for p in parameters]
     model.train()
-    started, done, total = time.time(), 0, 0.0
-    for _ in range(epochs):
-        for places in encoded.batches(size, rng):
+    started, done, total, passes = time.time(), 0, 0.0, 0
+    while True:
+        for places in encoded.batches(tokens, rng):
+            share = (time.time() - started) / seconds
+            if share >= 1:
+                print(f"{done} steps, {passes} full passes, {time.time() - started:.0f} s", flush=True)
+                return _averaged(model, mean)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * min(share / 0.06 + 0.01, 0.5 * (1 + math.cos(math.pi * share)) + 0.005)
             with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
-                features = model.features(**encoded.tensors(places, device))
-                logits, cosine = model.out(model.drop(features)), model.cosine(features).squeeze(-1)
-            loss = loss_of(logits, labels[places].to(device))
-            aim = torch.from_numpy(cosines[places]).to(device)
-            known = torch.isfinite(aim)
-            if weight and bool(known.any()):
-                loss = loss + weight * functional.mse_loss(cosine.float()[known], aim[known])
+                logits = model(**encoded.tensors(places))
+            at = torch.from_numpy(places).to(device)
+            loss = loss_of(logits, targets[at], rest[at])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()
-            schedule.step()
-            done, total = done + 1, total + (float(loss.detach()) if done % 50 == 0 else 0.0)
-            if done % 500 == 0:
-                print(
-                    f"step {done}/{steps} loss {total / (done // 50 + 1):.4f} {time.time() - started:.0f} s",
-                    flush=True,
-                )
+            torch._foreach_lerp_(
+                mean, [p.detach() for p in parameters], 1 - min(kept, (done + 1) / (done + 10))
+            )
+            done += 1
+            if done % 50 == 0:
+                total = float(loss.detach())
+            if done % 400 == 0:
+                print(f"step {done} loss {total:.4f} {time.time() - started:.0f} s", flush=True)
+        passes += 1
+
+
+def _averaged(model: CrossEncoder, mean: Sequence[Any]) -> dict[str, Any]:
+    for parameter, value in zip(model.parameters(), mean, strict=True):
+        parameter.data.copy_(value)
+    return model.state_dict()
 
 
 @torch.inference_mode()
-def predict(model: CrossEncoder, encoded: Encoded, *, device: str, size: int = 512) -> np.ndarray:
+def predict(model: CrossEncoder, encoded: Encoded, tokens: int = 131072) -> np.ndarray:
     """Logits of every pair, in order."""
     model.eval()
-    out = np.zeros((len(encoded.rows), 3), dtype=np.float32)
-    for places in encoded.batches(size, None):
-        out[places] = model(**encoded.tensors(places, device)).float().cpu().numpy()
+    out = np.zeros((len(encoded.lengths), 3), dtype=np.float32)
+    for places in encoded.batches(tokens, None):
+        with torch.autocast(encoded.device, dtype=torch.bfloat16, enabled=encoded.device == "cuda"):
+            logits = model(**encoded.tensors(places))
+        out[places] = logits.float().cpu().numpy()
     return out
 
 
-@torch.inference_mode()
-def own_cosines(model: CrossEncoder, encoded: Encoded, *, device: str, size: int = 1024) -> np.ndarray:
-    """What the network's second output says of every pair, in order."""
-    model.eval()
-    out = np.zeros(len(encoded.rows), dtype=np.float32)
-    for places in encoded.batches(size, None):
-        with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
-            cosine = model.cosine(model.features(**encoded.tensors(places, device)))
-        out[places] = cosine.float().squeeze(-1).cpu().numpy()
-    return out
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities, a row a pair."""
+    powers = np.exp(logits - logits.max(1, keepdims=True))
+    return np.asarray(powers / powers.sum(1, keepdims=True))
 
 
-@torch.inference_mode()
-def embeddings(model: CrossEncoder, texts: Sequence[str], tokenizer: Any, *, device: str) -> dict[str, Any]:
-    """Unit vectors of all-MiniLM-L6-v2 (mean of the tokens), by text; call before training."""
-    model.eval()
-    texts = sorted(dict.fromkeys(texts), key=len)
-    tokenizer.enable_truncation(128)
-    vectors: dict[str, Any] = {}
-    size = 1024 if device == "cuda" else 32
-    for start in range(0, len(texts), size):
-        part = texts[start : start + size]
-        encodings = tokenizer.encode_batch(part)
-        longest = max(len(encoding.ids) for encoding in encodings)
-        ids = torch.tensor([e.ids + [0] * (longest - len(e.ids)) for e in encodings], device=device)
-        mask = (ids != 0).long()
-        states = model.bert(input_ids=ids, attention_mask=mask).last_hidden_state
-        weights = mask.unsqueeze(-1)
-        mean = functional.normalize((states * weights).sum(1) / weights.sum(1), dim=-1).float().cpu().numpy()
-        vectors.update(zip(part, mean, strict=True))
-    tokenizer.no_truncation()
-    return vectors
+def log_odds(logits: np.ndarray) -> np.ndarray:
+    """Log-odds of support."""
+    return np.asarray(logits[:, 0] - np.logaddexp(logits[:, 1], logits[:, 2]))
 
 
-def cosines_of(pairs: Sequence[Pair], vectors: dict[str, Any]) -> np.ndarray:
-    """The cosine of each pair's two answers; NaN where a vector is missing."""
-    return np.array(
-        [
-            float(vectors[pair.a] @ vectors[pair.b]) if pair.a in vectors and pair.b in vectors else np.nan
-            for pair in pairs
-        ],
-        dtype=np.float32,
+def judged_targets(
+    rows: Sequence[dict[str, Any]], odds: np.ndarray, calibration: dict[str, float]
+) -> np.ndarray:
+    """What to learn of sampled short answers, two directions a row: the earlier judge, moved by the model's opinion.
+
+    The product of both directions is the probability of one meaning; half of it comes from each of the two teachers,
+    and the earlier judge says how it is shared between the directions.
+    """
+    hints = np.array([row["hints"] for row in rows]).reshape(-1)
+    z = calibration["scale"] * odds + calibration["shift"] + calibration["hint"] * hints
+    both = np.clip(1 / (1 + np.exp(-z)), 1e-4, 1 - 1e-4).reshape(-1, 2)
+    product = both.prod(1)
+    wanted = (product + np.array([row["same"] for row in rows])) / 2
+    moved = both * np.sqrt(wanted / product)[:, None]
+    return np.asarray(np.clip(moved, 0.002, 0.99))
+
+
+def labelled(build: Path) -> Examples:
+    """Everything that has a label: passages, wordings and short answers."""
+    examples = Examples()
+    examples.pairs(read(build / "labelled.jsonl.xz"))
+    return examples
+
+
+def add_judged(
+    examples: Examples, build: Path, present: Path, calibration: dict[str, float], device: str
+) -> None:
+    """Sampled short answers with the earlier judge's opinion and the language model's."""
+    rows = json.loads((build / "judged.json").read_text("utf-8"))
+    triples = [t for row in rows for t in ((row["q"], row["a"], row["b"]), (row["q"], row["b"], row["a"]))]
+    model, tokenizer = trained(present)
+    odds = log_odds(predict(model.to(device), Encoded(triples, tokenizer, device)))
+    for triple, p in zip(triples, judged_targets(rows, odds, calibration).reshape(-1), strict=True):
+        examples.add("judged", triple, (float(p), 0.0, 0.0), rest=True)
+
+
+def add_written(examples: Examples, folder: Path, rng: random.Random) -> list[tuple[Triple, float]]:
+    """What the language model wrote and voted on; the votes of the held-out prompts are handed back."""
+    kept: list[tuple[Triple, float]] = []
+    written = json.loads((folder / "passages.json").read_text("utf-8"))
+    for question, passage, claim, p in llm.vote_targets(written):
+        if _tuning(question):
+            kept.append(((question, passage, claim), p))
+            continue
+        near = passages.nearest(claim, passage, rng.choice((2, 3, 4, 5)))
+        for text in (passage, near):
+            examples.add(
+                "voted", (question if rng.random() < 0.7 else "", text, claim), (p, 0.0, 0.0), rest=True
+            )
+    by_question: dict[str, list[str]] = {}
+    for row in written["rows"]:
+        by_question.setdefault(row["question"], []).append(row["passage"])
+    for question, texts in by_question.items():
+        if not _tuning(question):
+            examples.pairs(
+                list(passages.from_text(texts, rng, "written", question if rng.random() < 0.7 else ""))
+            )
+    said = json.loads((folder / "wordings.json").read_text("utf-8"))
+    examples.pairs(list(passages.wordings(said, rng, "written-wordings")))
+    return kept
+
+
+def _tuning(question: str) -> bool:
+    return held_out(question) and held_out(question[::-1])
+
+
+def teach(build: Path, start: Start, out: Path, *, device: str, seconds: float, tokens: int = 32768) -> None:
+    """The teacher's first run, on everything with a label."""
+    examples = labelled(build)
+    add_judged(examples, build, build / "present.pt", _calibration(build), device)
+    print(f"{len(examples.triples)} examples", flush=True)
+    encoded = Encoded(examples.triples, start.tokenizer, device)
+    model = begin(start, 0).to(device)
+    save(
+        out,
+        start.config,
+        fit(model, encoded, examples, seconds=seconds, rate=6e-5, tokens=tokens, seed=0),
+        start.tokenizer,
     )
 
 
-NAMED = (
-    "alias",
-    "alias-alike",
-    "wordnet",
-    "wordnet-names",
-    "places",
-    "names",
-    "choices",
-    "sampled",
-    "general",
-    "capitals",
-    "rivals",
-)
+def distil(
+    build: Path, small: Start, *, device: str, seconds: tuple[float, float, float], tokens: int = 32768
+) -> None:
+    """The second teacher, which also saw what was written; then the judge in two runs, and the mean of both.
 
-
-def run(
-    data: Path, config: dict[str, Any], weights: dict[str, Any], tokenizer: Any, out: Path, *,
-    device: str, epochs: int, size: int, seeds: Sequence[int], rates: Sequence[float], aux: float, limit: int | None,
-    resume: Path | None = None, keep: float = 0.0,
-) -> None:  # fmt: skip
-    """Train one run a seed from the same head, average the runs, and write the weights and test logits.
-
-    Where training is resumed, the network that it begins with is its own teacher of cosines, and `keep` of it is
-    left in the result: what new pairs teach comes in, and little of what was known is lost.
+    Taught with votes, the teacher is better at short facts and worse at sentences that a passage supports in part,
+    which the votes count as supported. So the first run learns from the second teacher and the votes; the next one from
+    the first teacher, and of votes only from those on facts.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    pairs, tests = read(data / "train.jsonl.xz")[:limit], read(data / "test.jsonl.xz")
-    tests += probe_pairs() + probe_pairs("related.jsonl")
-    if limit:
-        tests = tests[:: max(len(tests) // limit, 1)]
-    torch.manual_seed(0)
-    model = CrossEncoder(config).to(device)
-    model.bert.load_state_dict(weights, strict=False)
-    if resume:
-        saved = torch.load(resume, map_location=device, weights_only=True)["weights"]
-        model.load_state_dict({name: value.float() for name, value in saved.items()})
-    fresh = {name: value.clone() for name, value in model.state_dict().items()}
-    encoded, test_encoded = Encoded(pairs, tokenizer), Encoded(tests, tokenizer)
-    report: dict[str, Any] = {}
-    if resume:
-        cosines = own_cosines(model, encoded, device=device)
-        cosines[[pair.source not in NAMED for pair in pairs]] = np.nan
-        report["before"] = aucs(tests, odds(predict(model, test_encoded, device=device)))
-    else:
-        named = [text for pair in pairs if pair.source in NAMED for text in (pair.a, pair.b)]
-        vectors = embeddings(model, named + [t for p in tests for t in (p.a, p.b)], tokenizer, device=device)
-        cosines = cosines_of(pairs, vectors)
-        report["cosine"] = aucs(tests, cosines_of(tests, vectors))
-    print(f"{len(pairs)} pairs, mean length {encoded.lengths.mean():.1f}", flush=True)
-    total: dict[str, Any] = {}
-    for seed, rate in zip(seeds, rates, strict=True):
-        model.load_state_dict(fresh)
-        train(
-            model, encoded, cosines, device=device, epochs=epochs, rate=rate, size=size, seed=seed, weight=aux
-        )
-        for name, value in model.state_dict().items():
-            total[name] = total.get(name, 0) + value.detach().double().cpu() / len(seeds)
-        logits = predict(model, test_encoded, device=device)
-        report[f"seed {seed} rate {rate}"] = aucs(tests, odds(logits))
-        print(json.dumps(report[f"seed {seed} rate {rate}"]), flush=True)
-    mixed = {name: (1 - keep) * value + keep * fresh[name].double().cpu() for name, value in total.items()}
-    model.load_state_dict({name: value.to(fresh[name].dtype) for name, value in mixed.items()})
-    logits = predict(model, test_encoded, device=device)
-    report["average"] = aucs(tests, odds(logits))
-    (out / "report.json").write_text(json.dumps(report, indent=1))
-    print(json.dumps(report["average"]), flush=True)
-    halves = {name: value.half().contiguous().cpu() for name, value in model.state_dict().items()}
-    torch.save({"config": config, "weights": halves}, out / "judge.pt")
+    examples = labelled(build)
+    add_judged(examples, build, build / "present.pt", _calibration(build), device)
+    kept = add_written(examples, build, random.Random(11))
+    (build / "tune.json").write_text(json.dumps(kept, ensure_ascii=False), "utf-8")
+    print(f"{len(examples.triples)} examples", flush=True)
+    teacher, tokenizer = trained(build / "first.pt")
+    encoded = Encoded(examples.triples, tokenizer, device)
+    first = predict(teacher.to(device), encoded)
+    state = fit(teacher, encoded, examples, seconds=seconds[0], rate=4e-5, tokens=tokens, seed=1)
+    save(build / "second.pt", load(build / "first.pt").config, state, tokenizer)
+    second = predict(teacher, encoded)
+    del teacher, encoded
+
+    kinds = np.array(examples.kinds)
+    voted, judged = kinds == "voted", kinds == "judged"
+    facts = voted & np.array([len(claim.split()) <= FACT for _, _, claim in examples.triples])
+    own = np.select([facts, voted], [0.5, 0.2], 0.0)[:, None]  # the second teacher's part in the second run
+    encoded = Encoded(examples.triples, small.tokenizer, device)
+    student = begin(small, 2).to(device)
+    share = np.where(judged, 0.0, 0.5)
+    made = blended(examples, softmax(second), share)
+    one = fit(student, encoded, made, seconds=seconds[1], rate=2e-4, tokens=tokens, seed=2, kept=0.999)
+    one = {name: value.clone() for name, value in one.items()}
+    share = np.select([judged, facts, voted], [0.0, 0.65, 0.97], 0.5)
+    made = blended(examples, softmax((1 - own) * first + own * second), share)
+    two = fit(student, encoded, made, seconds=seconds[2], rate=1.6e-4, tokens=tokens, seed=3)
+    mean = {name: torch.lerp(one[name].float(), two[name].float(), SECOND_RUN) for name in one}
+    save(build / "judge.pt", small.config, mean, small.tokenizer)
 
 
-def odds(logits: np.ndarray) -> np.ndarray:
-    """The log-odds of entailment."""
-    rest = np.logaddexp(logits[:, 1], logits[:, 2])
-    return np.asarray(logits[:, ENTAILMENT] - rest)
+def blended(examples: Examples, opinion: np.ndarray, share: np.ndarray) -> Examples:
+    """The examples with so large a share of a teacher's opinion in what is to be learnt."""
+    targets, share = np.array(examples.targets, dtype=np.float32), share[:, None]
+    others = opinion[:, 1:] / np.maximum(opinion[:, 1:].sum(1, keepdims=True), 1e-6)
+    supports = (1 - share) * targets[:, :1] + share * opinion[:, :1]
+    filled = np.concatenate([supports, (1 - supports) * others], 1)
+    mixed = np.where(np.array(examples.rest)[:, None], filled, (1 - share) * targets + share * opinion)
+    rest = [kind == "judged" for kind in examples.kinds]
+    return Examples(examples.triples, [(a, b, c) for a, b, c in mixed.tolist()], rest, examples.kinds)
 
 
-def probe_pairs(name: str = "probe.jsonl") -> list[Pair]:
-    """The hand-written pairs of a file, of the source "probe" (or the file's name) and their kind."""
-    path = Path(__file__).with_name(name)
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    return [
-        Pair(
-            f"{path.stem} {row['kind']}",
-            row["question"],
-            row["a"],
-            row["b"],
-            0 if row["entails"] else NOT_ENTAILMENT,
-        )
-        for row in rows
-    ]
+def _calibration(build: Path) -> dict[str, float]:
+    found: dict[str, float] = json.loads((build / "calibration.json").read_text("utf-8"))
+    return found

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semtropy.meaning.builtin import FOLDER, Builtin
-from semtropy.meaning.wording import wording_hint
+from semtropy.meaning.builtin import FOLDER, Builtin, form
+from semtropy.meaning.spelling import wording_hint
 
 from .agreement import Agreement, agreement, judges_groups, strings_groups, teachers_groups
 from .sources import judged
@@ -26,7 +26,7 @@ Triple = tuple[str, str, str]
 
 
 class Recalibrated:
-    """The judge in `folder` with another shift and weight of hints; the network's log-odds are remembered."""
+    """The judge with another shift of phrases and weight of hints; the network's log-odds are remembered."""
 
     def __init__(self, judge: Builtin, odds: dict[Triple, float], shift: float, hint: float) -> None:
         self._judge, self._odds, self._shift, self._hint = judge, odds, shift, hint
@@ -43,8 +43,10 @@ class Recalibrated:
     def _moved(self, triple: Triple) -> float:
         if abs(self._odds[triple]) > 20:  # settled without the network
             return 0.0
-        judge = self._judge
-        return self._shift - judge._shift + (self._hint - judge._hint) * wording_hint(*triple)
+        if form(*triple[1:]) != "phrase":
+            return 0.0
+        network = self._judge._networks["phrase"]
+        return self._shift - network.shifts["phrase"] + (self._hint - network.hint) * wording_hint(*triple)
 
 
 def calibrations(

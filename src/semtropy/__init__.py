@@ -1,21 +1,21 @@
 """semtropy tells when a language model is making its answer up, for as few extra samples as possible."""
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .calibration import Calibration
-    from .check import Checker, acheck, astream, check, stream
+    from .checking import Checker, acheck, astream, check, checked, stream
     from .errors import SemtropyError
     from .estimators import Prior, load_estimator
-    from .inquiry import Step
+    from .inquiry.steps import Step
+    from .meaning.judges import load_judge
+    from .models import load_model
     from .nouns import Belief, Beliefs, Estimator, Evidence, Judge, Model, Partition, Sample
     from .recording import Recording, read_recording, write_recording
-    from .score import score
+    from .scoring import score
     from .stopping import Budget, Decided, FixedSamples, Price, Reason, Rounds, Spent, VarianceBelow
-    from .verdict import Verdict
+    from .verdict import Outcome, Verdict
 
 __all__ = [
     "Belief",
@@ -29,6 +29,7 @@ __all__ = [
     "FixedSamples",
     "Judge",
     "Model",
+    "Outcome",
     "Partition",
     "Price",
     "Prior",
@@ -44,7 +45,10 @@ __all__ = [
     "acheck",
     "astream",
     "check",
+    "checked",
     "load_estimator",
+    "load_judge",
+    "load_model",
     "read_recording",
     "score",
     "stream",
@@ -58,13 +62,14 @@ _HOME = {
     "Beliefs": "nouns",
     "Budget": "stopping",
     "Calibration": "calibration",
-    "Checker": "check",
+    "Checker": "checking",
     "Decided": "stopping",
     "Estimator": "nouns",
     "Evidence": "nouns",
     "FixedSamples": "stopping",
     "Judge": "nouns",
     "Model": "nouns",
+    "Outcome": "verdict",
     "Partition": "nouns",
     "Price": "stopping",
     "Prior": "estimators",
@@ -74,30 +79,21 @@ _HOME = {
     "Sample": "nouns",
     "SemtropyError": "errors",
     "Spent": "stopping",
-    "Step": "inquiry",
+    "Step": "inquiry.steps",
     "VarianceBelow": "stopping",
     "Verdict": "verdict",
-    "acheck": "check",
-    "astream": "check",
-    "check": "check",
+    "acheck": "checking",
+    "astream": "checking",
+    "check": "checking",
+    "checked": "checking",
     "load_estimator": "estimators",
+    "load_judge": "meaning.judges",
+    "load_model": "models",
     "read_recording": "recording",
-    "score": "score",
-    "stream": "check",
+    "score": "scoring",
+    "stream": "checking",
     "write_recording": "recording",
 }
-
-
-class _Package(ModuleType):
-    """Keeps an export its name when a submodule is called the same: importing `semtropy.check` from anywhere
-    would otherwise put the module where the function `semtropy.check` belongs."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would take it to mean that every name exists
 

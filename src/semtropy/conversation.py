@@ -8,8 +8,6 @@ from typing import Any
 
 from .errors import InputError
 
-__all__ = ["Message", "Prompt", "as_messages", "judge_question", "last_question", "message_text"]
-
 Message = Mapping[str, Any]
 """A chat message: `role` and `content`, and whatever else an endpoint takes."""
 

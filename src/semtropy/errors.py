@@ -22,25 +22,6 @@ from __future__ import annotations
 
 from functools import partial
 
-__all__ = [
-    "BadKey",
-    "BadReply",
-    "ConvergenceError",
-    "ImpossibleLogprobs",
-    "InputError",
-    "MissingExtra",
-    "ModelError",
-    "ModelTimeout",
-    "NoAnswer",
-    "PromptTooLong",
-    "RateLimited",
-    "RecordingError",
-    "SemtropyError",
-    "StoreError",
-    "UnknownModel",
-    "WeightsError",
-]
-
 
 class SemtropyError(Exception):
     """The base class of all errors that semtropy raises deliberately.

@@ -2,28 +2,104 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import InputError
-from .evidence_checks import check_places, log_probabilities, probabilities, whole_numbers
 from .numeric_checks import is_count, shown
-from .samples import Partition, Sample, check_logprob, check_token_entropy
+from .samples import (
+    LOGPROB_SLACK,
+    Partition,
+    Sample,
+    check_logprob,
+    check_logprobs,
+    check_token_entropy,
+    is_certain,
+)
 
-__all__ = [
-    "MOST_EXCESS",
-    "Evidence",
-    "JudgedAnswer",
-    "check_replacement",
-    "check_sampled",
-    "judged_answer",
-    "refused_without_replacement",
-    "sequence_key",
-]
+# Checks of the numbers that evidence is made of: whole numbers, probabilities and log-probabilities per meaning.
 
+
+LARGEST_COUNT = 10**8
+"""The largest number of samples of one meaning. Up to it the integrals converged in every trial."""
+
+
+def _all_are(values: Sequence[Any], kind: type) -> bool:
+    """Whether these are plain values of one type, as they nearly always are: checks then run in C."""
+    return not set(map(type, values)) - {kind}
+
+
+def whole_numbers(name: str, values: Sequence[Any]) -> tuple[int, ...]:
+    """`values` as ints; an error names the first that is no whole number from 0 to 10^8.
+
+    >>> whole_numbers("counts", [2.0, 1])
+    (2, 1)
+    """
+    if _all_are(values, int) and min(values, default=0) >= 0 and max(values, default=0) <= LARGEST_COUNT:
+        return tuple(values)
+    return tuple(_whole(name, value) for value in values)
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = -1
+    if number < 0 or number != value:
+        raise InputError(f"{name} contains {shown(value)}: it must hold whole numbers, 0 or more")
+    if number > LARGEST_COUNT:
+        raise InputError(f"{name} contains {shown(value)}: the largest supported is {LARGEST_COUNT:.0e}")
+    return number
+
+
+def probabilities(name: str, values: Sequence[Any]) -> tuple[float, ...]:
+    """`values` as floats; an error names the first that is negative or not finite.
+
+    Sums of rounded probabilities may exceed 1 a little, and those of an odd endpoint by much: that is for the
+    estimators to judge, which can do without them.
+    """
+    if _all_are(values, float) and min(values, default=0.0) >= 0 and math.isfinite(sum(values)):
+        return tuple(values)
+    for value in values:
+        try:
+            fine = 0 <= value < math.inf
+        except TypeError:
+            fine = False
+        if not fine:
+            raise InputError(f"{name} contains {shown(value)}: a probability is a finite number, 0 or more")
+    return tuple(value if type(value) is float else float(value) for value in values)
+
+
+def log_probabilities(name: str, values: Sequence[Sequence[Any]]) -> tuple[tuple[float, ...], ...]:
+    """One tuple of log-probabilities per meaning; an error names the first that is none."""
+    if _all_are(values, tuple):
+        flat = tuple(itertools.chain.from_iterable(values))
+        fine = _all_are(flat, float) and max(flat, default=0.0) <= LOGPROB_SLACK
+        if fine and math.isfinite(sum(flat)):
+            return tuple(values)  # type: ignore[arg-type]
+    for meaning, own in enumerate(values):
+        check_logprobs(f"{name}[{meaning}]", own)
+    return tuple(own if type(own) is tuple else tuple(own) for own in values)
+
+
+def check_places(counts: Sequence[int], floors: Sequence[float], answered: int | None) -> None:
+    """Refuse a meaning that nothing speaks for: no sample, no lower bound, and not the judged answer's."""
+    if all(counts):
+        return
+    for meaning, (count, floor) in enumerate(zip(counts, floors, strict=True)):
+        if count == 0 and floor == 0 and meaning != answered:
+            raise InputError(
+                f"counts[{meaning}] is 0: leave out a meaning without samples, unless it has a lower bound or is "
+                "that of the judged answer"
+            )
+
+
+_SPACELESS = "\u2e80", "\u9fff"  # Chinese and Japanese
+NAME_WORDS = 3  # that a name has at most, mostly
 MOST_EXCESS = 0.01
 """Providers round log-probabilities, so that a sum of probabilities may exceed 1 by this much."""
 
@@ -87,8 +163,8 @@ class Evidence:
     prefix_logprobs  where the provider leaves the end token out: log-probabilities of the distinct sequences without
                      it. They are upper bounds, and only estimators that model the end token read them
     prefix_draws     number of samples behind them; these count as no_logprob too
-    replacement      False for draws that do not repeat a sequence: counts are then numbers of different sequences and
-                     say nothing about frequencies. Every sample needs its log-probability
+    words            the typical number of words of the answer and the samples (`typical_words`): how many wordings a
+                     meaning has depends on it. None where unknown
 
     Only `counts` is required. By default floors are 0, a positive floor is one sequence, several sequences share
     their floor evenly, and the samples of a meaning without any known sequence count as no_logprob.
@@ -107,7 +183,7 @@ class Evidence:
     answer: JudgedAnswer | None = None
     prefix_logprobs: tuple[tuple[float, ...], ...] = ()
     prefix_draws: tuple[int, ...] = ()
-    replacement: bool = True
+    words: int | None = None
 
     def __post_init__(self) -> None:
         fill = object.__setattr__
@@ -124,11 +200,6 @@ class Evidence:
                 raise InputError(f"{name} has {len(values)} entries for {m} meanings: one per meaning")
             fill(self, name, checked(name, values))
         self._check_together()
-        if not self.replacement and self.distinct != self.counts:
-            raise InputError(
-                "draws without replacement are different sequences, each with its log-probability: here "
-                f"{self.n} samples have {sum(self.distinct)}"
-            )
 
     def _fill_defaults(self, m: int) -> None:
         fill = object.__setattr__
@@ -203,7 +274,6 @@ class Evidence:
         >>> bounds.counts, bounds.floors, bounds.distinct
         ((2, 0), (0.25, 0.5), (0, 0))
         """
-        check_replacement("a field of an answer", self)
         counts, floors, answer = list(self.counts), list(self.floors), self.answer
         if answer is not None:
             if answer.meaning == len(counts):
@@ -214,7 +284,9 @@ class Evidence:
             answer = JudgedAnswer(answer.meaning)
         if math.fsum(floors) > 1 + MOST_EXCESS:
             floors = [0.0] * len(floors)
-        return Evidence(tuple(counts), tuple(floors), (0,) * len(counts), tuple(counts), answer=answer)
+        return Evidence(
+            tuple(counts), tuple(floors), (0,) * len(counts), tuple(counts), answer=answer, words=self.words
+        )
 
     @property
     def n(self) -> int:
@@ -249,16 +321,13 @@ class Evidence:
         partition: Partition,
         answer: Sample | None = None,
         answer_meaning: int | None = None,
-        *,
-        replacement: bool = True,
     ) -> Evidence:
         """Count `samples` by meaning and sum the probabilities of their distinct sequences.
 
+        A log-probability of exactly 0 is not believed: it is sent by servers that compute none.
         Sequences are distinguished by their tokens where known, else by text and log-probability, so that two
         tokenisations of one string raise the lower bound twice and one sequence drawn twice raises it once.
         `answer_meaning` is the meaning of `answer` in `partition`, or `partition.size` if no sample has it.
-        `replacement` is False for samples that were drawn without replacement: each is a different sequence. One that
-        a length limit cut off counts with the probability of being cut off there.
 
         >>> draws = [Sample("Paris", -0.7), Sample("Paris", -0.7), Sample("Rome", None)]
         >>> Evidence.gather(draws, Partition((0, 0, 1))).distinct
@@ -268,7 +337,7 @@ class Evidence:
             raise InputError(
                 f"{len(samples)} samples but {len(partition.meanings)} meanings: one for each sample"
             )
-        tally = _SampleTally(partition.size, replacement)
+        tally = _SampleTally(partition.size)
         for sample, meaning in zip(samples, partition.meanings, strict=True):
             tally.add(sample, meaning)
         return cls(
@@ -282,15 +351,16 @@ class Evidence:
             answer=None if answer is None else tally.judged(answer, answer_meaning),
             prefix_logprobs=tuple(tuple(own) for own in tally.prefix_logprobs),
             prefix_draws=tuple(tally.prefix_draws),
-            replacement=replacement,
+            words=typical_words(
+                word_count(each.text) for each in (*samples, *(() if answer is None else (answer,)))
+            ),
         )
 
 
 class _SampleTally:
     """Running totals of `Evidence.gather`, one entry per meaning."""
 
-    def __init__(self, meanings: int, replacement: bool) -> None:
-        self.replacement = replacement
+    def __init__(self, meanings: int) -> None:
         self.floors, self.string_floors, self.lengths = ([0.0] * meanings for _ in range(3))
         self.no_logprob, self.prefix_draws = [0] * meanings, [0] * meanings
         self.logprobs: list[list[float]] = [[] for _ in range(meanings)]
@@ -301,7 +371,7 @@ class _SampleTally:
         self._strings: set[str] = set()
 
     def add(self, sample: Sample, meaning: int) -> None:
-        logprob = sample.logprob if sample.complete or not self.replacement else None
+        logprob = sample.logprob if sample.complete else None
         new_string = sample.text not in self._strings
         self._strings.add(sample.text)
         if sample.token_logprobs:
@@ -310,22 +380,22 @@ class _SampleTally:
                 self.lengths[meaning] += math.exp(mean)
         else:
             self.lengths_known = False
-        if logprob is None:
+        probability = 0.0 if logprob is None else math.exp(logprob)
+        if new_string:
+            self.string_floors[meaning] += probability
+        if logprob is None or is_certain(logprob):
             self.no_logprob[meaning] += 1
             self._add_prefix(sample, meaning)
             return
-        probability = math.exp(logprob)
-        if new_string:
-            self.string_floors[meaning] += probability
         sequence = sequence_key(sample, logprob)
-        if sequence not in self._sequences or not (self.replacement or sample.tokens):
+        if sequence not in self._sequences:
             self._sequences[sequence] = meaning, len(self.logprobs[meaning]), True
             self.logprobs[meaning].append(logprob)
             self.floors[meaning] += probability
 
     def _add_prefix(self, sample: Sample, meaning: int) -> None:
         logprob = sample.prefix_logprob if sample.complete else None
-        if logprob is None:
+        if logprob is None or is_certain(logprob):
             return
         self.prefix_draws[meaning] += 1
         sequence = sequence_key(sample, logprob)
@@ -350,8 +420,9 @@ class _SampleTally:
 
 def judged_answer(answer: Sample, meaning: int, place: Callable[[object], int | None]) -> JudgedAnswer:
     """What the evidence says of `answer`; `place` finds a sequence among those that are known."""
-    logprob = answer.sampling_logprob if answer.complete else None
+    logprob = answer.sampling_logprob if answer.complete and not is_certain(answer.sampling_logprob) else None
     prefix = answer.prefix_logprob if answer.complete and logprob is None else None
+    prefix = None if is_certain(prefix) else prefix
     known = prefix if logprob is None else logprob
     entropies = answer.token_entropies
     return JudgedAnswer(
@@ -368,21 +439,32 @@ def sequence_key(sample: Sample, logprob: float | None) -> object:
     return sample.tokens if sample.tokens is not None else (sample.text, logprob)
 
 
-def check_replacement(method: str, evidence: Evidence) -> None:
-    """Refuse evidence of draws without replacement, for a method that takes counts for frequencies."""
-    if not evidence.replacement:
-        raise InputError(refused_without_replacement(method))
+def word_count(text: str) -> int:
+    """How many words a text has; in Chinese and Japanese two characters count as one.
+
+    >>> word_count("It is Canberra."), word_count("堪培拉是首都")
+    (3, 3)
+    """
+    return max(len(text.split()), sum(_SPACELESS[0] <= char <= _SPACELESS[1] for char in text) // 2)
+
+
+def typical_words(counts: Iterable[int]) -> int | None:
+    """The median number of words of some texts, rounded up to 3, 6, 12, 24, ...; None without a text.
+
+    The larger of the middle two: a bare name among the answers of a model that writes sentences is one of its
+    wordings. Rounded, since the form of an answer (a name, a sentence, a paragraph) does not depend on more.
+
+    >>> typical_words([1, 4]), typical_words([1, 1, 2, 30]), typical_words([40])
+    (6, 3, 48)
+    """
+    ordered = sorted(counts)
+    if not ordered:
+        return None
+    steps = (ordered[len(ordered) // 2] - 1) // NAME_WORDS
+    return NAME_WORDS << max(steps, 0).bit_length()
 
 
 def check_sampled(method: str, evidence: Evidence) -> None:
     """Refuse evidence without a sample, for a method that does not use the judged answer."""
     if not any(evidence.counts):
         raise InputError(f"{method} needs at least one sample, and there is none: use bayes, or draw one")
-
-
-def refused_without_replacement(method: str) -> str:
-    """Why a method cannot be used on draws without replacement, and what to use instead."""
-    return (
-        f"{method} takes counts for frequencies, and these samples were drawn without replacement: "
-        "use bayes, or draw with replacement"
-    )

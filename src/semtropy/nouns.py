@@ -106,8 +106,8 @@ class KnownAgreement:
         return self.mean, self.mean
 
     def probability_below(self, x: float) -> float:
-        """1 where the probability is below `x`, else 0."""
-        return float(self.mean < x)
+        """1 where the probability is at most `x`, else 0: half of the time is not mostly."""
+        return float(self.mean <= x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,10 @@ class Belief:
     notes         sentences a user should read with the number (a default prior was used, log-probabilities were not)
     agreement     the probability that another sample means what the judged answer means; None without a judged
                   answer, and for methods that do not compute it
+    unopposed     whether nothing but the small probability of its wording speaks against the judged answer: no sample
+                  disagrees (of answers in sentences: at most one), and the prior was not fitted to such answers of this
+                  model. That is no reason for a flag
+    counted       whether it rests on counts alone, because no log-probability was known
 
     >>> belief = Belief(mean=0.4, variance=0.02)
     >>> belief.mean, belief.interval(0.9)
@@ -131,6 +135,14 @@ class Belief:
     distribution: Distribution | None = None
     notes: tuple[str, ...] = ()
     agreement: Agreement | None = None
+    unopposed: bool = False
+    counted: bool = False
+
+    def __repr__(self) -> str:
+        parts = [f"mean={self.mean:.4g}"]
+        parts += [] if self.variance is None else [f"variance={self.variance:.4g}"]
+        parts += [] if self.agreement is None else [f"agreement={self.agreement.mean:.4g}"]
+        return f"Belief({', '.join(parts)})"
 
     def interval(self, level: float = 0.9) -> tuple[float, float] | None:
         """The central credible interval, or None for a method without a distribution."""
@@ -225,6 +237,9 @@ class Model(Protocol):
 @runtime_checkable
 class Judge(Protocol):
     """Decides whether one answer entails another.
+
+    A judge that also tells contradiction from silence has `relation(batch)`: an array n x 3 of the probabilities that
+    `a` supports, contradicts or is silent about `b`; the first is what `entails` returns.
 
     >>> from semtropy.meaning import load_judge
     >>> load_judge("numeric").entails([("2 + 10?", "12", "twelve"), ("2 + 10?", "12", "13")]).tolist()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import TypeGuard
 
-__all__ = ["is_count", "is_number", "is_whole", "shown"]
 
-
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether this is a real number that a float can hold: not a truth value, not text, not 10**400."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
@@ -18,14 +17,14 @@ def is_number(value: object) -> bool:
     return True
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """Whether this is a whole number; a truth value is none."""
     return not isinstance(value, bool) and isinstance(value, Integral)
 
 
-def is_count(value: object) -> bool:
+def is_count(value: object) -> TypeGuard[int]:
     """Whether this is a whole number, 0 or more; a truth value is none."""
-    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 0
+    return is_whole(value) and value >= 0
 
 
 def shown(value: object) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .nouns import Sample
 
-__all__ = ["missing_answer"]
 
 # Anchored at the start, and long enough that no title or name reads like one ("Sorry" is a song).
 _REFUSALS = re.compile(
@@ -47,6 +46,9 @@ def missing_answer(answer: Sample) -> str | None:
         return f"the model returned an empty one{cut}"
     if not answer.complete:
         return "it was cut off at its token limit (--max-tokens raises it)"
-    if _REFUSALS.match(answer.text):
-        return "the model declined to answer"
-    return None
+    return "the model declined to answer" if declined(answer.text) else None
+
+
+def declined(text: str) -> bool:
+    """Whether a text is a refusal to answer."""
+    return _REFUSALS.match(text) is not None

@@ -5,27 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from .errors import InputError
-from .numeric_checks import is_count, shown
-
-__all__ = [
-    "LOGPROB_SLACK",
-    "MOST_TOKEN_ENTROPY",
-    "Partition",
-    "Sample",
-    "Token",
-    "check_logprob",
-    "check_logprobs",
-    "check_token_entropy",
-    "generated_tokens",
-    "weighed_by_samples",
-    "without_certainty",
-]
+from .numeric_checks import is_count, is_number, shown
 
 Token = int | str
 
@@ -97,7 +82,7 @@ class Sample:
                 f"complete is {shown(self.complete)}: True, or False for an answer that was cut off"
             )
         if self.temperature is not None and not (
-            _is_number(self.temperature) and 0 <= self.temperature < math.inf
+            is_number(self.temperature) and 0 <= self.temperature < math.inf
         ):
             raise InputError(
                 f"temperature is {shown(self.temperature)}: a finite number, 0 or more (None where unknown)"
@@ -137,7 +122,7 @@ def check_logprob(name: str, value: float | None) -> None:
     if value is None:
         return
     try:
-        fine = _is_number(value) and math.isfinite(value) and value <= LOGPROB_SLACK
+        fine = is_number(value) and math.isfinite(value) and value <= LOGPROB_SLACK
     except (TypeError, ValueError, OverflowError):  # text, or a whole number that no float holds
         fine = False
     if not fine:
@@ -177,11 +162,6 @@ def _check_tokens(tokens: tuple[Token, ...] | None) -> None:
         hash(tokens)
     except TypeError as error:
         raise InputError(f"tokens must be ids or texts, one per token: {error}") from error
-
-
-def _is_number(value: object) -> bool:
-    """Whether this is one number, which text, truth values and arrays are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_token_entropy(value: float) -> None:
@@ -257,7 +237,7 @@ def without_certainty(sample: Sample) -> Sample:
     (None, -1e-07)
     """
     names = ("logprob", "sampling_logprob", "prefix_logprob")
-    unknown: dict[str, Any] = {name: None for name in names if _is_certain(getattr(sample, name))}
+    unknown: dict[str, Any] = {name: None for name in names if is_certain(getattr(sample, name))}
     tokens = sample.token_logprobs
     if tokens and all(value >= 0.0 for value in tokens):
         count = len(tokens) if sample.token_count is None else sample.token_count
@@ -265,7 +245,8 @@ def without_certainty(sample: Sample) -> Sample:
     return replace(sample, **unknown) if unknown else sample
 
 
-def _is_certain(logprob: float | None) -> bool:
+def is_certain(logprob: float | None) -> bool:
+    """Whether this stands for a probability of exactly 1."""
     return logprob is not None and math.exp(logprob) >= 1.0
 
 

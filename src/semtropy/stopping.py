@@ -6,7 +6,7 @@ A stored run can therefore be replayed with another rule, without the model.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -15,24 +15,6 @@ from .numeric_checks import is_number, is_whole
 
 if TYPE_CHECKING:
     from .nouns import Belief
-
-__all__ = [
-    "CONFIDENCE",
-    "LEAST_CONFIDENCE",
-    "RELAXATION",
-    "Budget",
-    "Decided",
-    "FixedSamples",
-    "Price",
-    "Reason",
-    "Rounds",
-    "Rule",
-    "Spent",
-    "VarianceBelow",
-    "check_threshold",
-    "disagreement",
-    "suspicion",
-]
 
 
 class Reason(StrEnum):
@@ -45,8 +27,8 @@ class Reason(StrEnum):
     """
 
     VARIANCE = "Stopped: the entropy is known as precisely as the rule asks for."
-    DECIDED_HIGH = "Stopped: more samples are unlikely to change the verdict, which is against the answer."
-    DECIDED_LOW = "Stopped: more samples are unlikely to change the verdict, which is for the answer."
+    DECIDED_HIGH = "Stopped: further samples would hardly lift the suspicion."
+    DECIDED_LOW = "Stopped: further samples would hardly cast doubt on the answer."
     FIXED = "Stopped: the requested number of samples was drawn."
     STORED = "All stored samples were used."
     NO_ANSWER = "Stopped: there is no answer to judge."
@@ -54,6 +36,7 @@ class Reason(StrEnum):
     TOKENS = "Stopped: the limit on tokens was reached. A higher limit would give a more certain verdict."
     SECONDS = "Stopped: the time limit was reached. A longer one would give a more certain verdict."
     COST = "Stopped: the limit on cost was reached. A higher limit would give a more certain verdict."
+    UNDECIDABLE = "Stopped: more samples of the whole answer are unlikely to decide further claims."
     EXHAUSTED = "Stopped: the model returned no further samples."
     INTERRUPTED = "Interrupted: the verdict rests on the samples drawn until then."
 
@@ -81,9 +64,10 @@ class Spent:
 
     samples      draws that estimate the entropy; the judged answer is not one of them
     rounds       requests for samples
-    tokens       generated tokens, those of the answer included; None where the model does not count them
+    tokens       generated tokens, those of an answer that was drawn included; None where the model does not count them
     judge_calls  pairs of answers that the judge compared
     seconds      time since the start
+    answers      answers drawn to be judged: 0 where the answer was given
 
     >>> Spent(samples=3, rounds=2).samples
     3
@@ -94,6 +78,12 @@ class Spent:
     tokens: int | None = 0
     judge_calls: int = 0
     seconds: float = 0.0
+    answers: int = 1
+
+    @property
+    def draws(self) -> int:
+        """Everything that was generated: samples, and the answer unless it was given."""
+        return self.samples + self.answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +107,8 @@ class Price:
                 raise InputError(f"price: {name} is {value}: an amount of money, 0 or more")
 
     def of(self, spent: Spent) -> float:
-        """The money `spent` stands for; the answer judged is one more sample."""
-        return self.per_sample * (spent.samples + 1) + self.per_token * (spent.tokens or 0)
+        """The money `spent` stands for; an answer that was drawn is one more sample."""
+        return self.per_sample * spent.draws + self.per_token * (spent.tokens or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +180,7 @@ class Budget:
             return math.inf
         if used >= limit:
             return 0
-        # The answer judged was paid for as well: one more draw than the samples.
-        each = used / (spent.samples + 1)
+        each = used / max(1, spent.draws)
         many = (limit - used) / each if each > 0 else math.inf
         return math.inf if many == math.inf else math.floor(many + 1e-9)
 
@@ -271,9 +260,49 @@ LEAST_CONFIDENCE = 0.85
 RELAXATION = 0.01
 """How much less the default rule asks for with every sample."""
 
+LEAST_STEADY, LEAST_FLAGGED = 3, 2
+"""The samples that a verdict for or against the answer takes at least where no log-probability is known.
+
+One sample may agree or disagree by chance. Of answers made up from four, a sixteenth is repeated twice.
+"""
+
 
 LEAST_VARIANCE = 1e-9
 """How far below 0 the variance of an estimator may be by rounding."""
+
+
+CLAIMS = "claims"
+"""The estimator of a calibration that is about claims of long answers: one minus their agreement."""
+
+
+class Calibrated(Protocol):
+    """Turns a belief into the probability that the answer is made up; `flags` is None where it has no threshold."""
+
+    @property
+    def estimator(self) -> str: ...
+
+    def __call__(self, belief: Belief) -> float: ...
+
+    def flags(self, belief: Belief) -> bool | None: ...
+
+
+def calibrated_flag(calibration: Calibrated, belief: Belief) -> bool:
+    """Whether an answer is flagged: by the calibration, above one half where it has no threshold, or by the samples.
+
+    A calibration knows entropies of answers that the model gave. An answer that the model contradicts is not one.
+    """
+    chosen = calibration.flags(belief)
+    return contradicted(belief) or (calibration(belief) > 0.5 if chosen is None else chosen)
+
+
+def contradicted(belief: Belief) -> bool:
+    """Whether the model is more likely to give some other answer than the one judged."""
+    return belief.agreement is not None and belief.agreement.rival > belief.agreement.mean
+
+
+def too_few(belief: Belief, spent: Spent, flagged: bool) -> bool:
+    """Whether there are too few samples for a verdict, because only their counts are known."""
+    return belief.counted and spent.samples < (LEAST_FLAGGED if flagged else LEAST_STEADY)
 
 
 def suspicion(belief: Belief, threshold: float) -> float | None:
@@ -304,9 +333,10 @@ def disagreement(belief: Belief, threshold: float) -> float:
 class Decided:
     """Stop as soon as it is certain enough whether the answer deserves a flag (`suspicion`).
 
-    threshold   the entropy in nats above which an answer deserves a flag
-    confidence  the probability at which the verdict counts as certain
-    relaxation  how much less confidence is required after each sample
+    threshold    the entropy in nats above which an answer deserves a flag
+    confidence   the probability at which the verdict counts as certain
+    relaxation   how much less confidence is required after each sample
+    calibration  what decides about a flag instead of the threshold; see `about`
 
     >>> from semtropy import Belief
     >>> Decided(0.69)(Belief(mean=1.2, variance=0.001), Spent(samples=1)).name
@@ -316,6 +346,7 @@ class Decided:
     threshold: float
     confidence: float = CONFIDENCE
     relaxation: float = 0.0
+    calibration: Calibrated | None = None
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
@@ -327,7 +358,31 @@ class Decided:
     def __call__(self, belief: Belief, spent: Spent) -> Reason | None:
         relaxed = max(LEAST_CONFIDENCE, self.confidence - self.relaxation * spent.samples)
         confidence = min(self.confidence, relaxed)
-        return self._decided(belief, confidence)
+        if self.calibration is not None:
+            return self._calibrated(belief, confidence, self.calibration)
+        reason = self._decided(belief, confidence)
+        return (
+            None if reason is not None and too_few(belief, spent, reason is Reason.DECIDED_HIGH) else reason
+        )
+
+    def about(self, calibration: Calibrated) -> Decided:
+        """The rule that stops once it is certain enough what the calibration says of the answer.
+
+        A calibration flags above some mean entropy, which is not the threshold of a check without one.
+        """
+        limit = getattr(calibration, "flags_above", None)
+        return replace(self, threshold=limit or self.threshold, calibration=calibration)
+
+    def _calibrated(self, belief: Belief, confidence: float, calibration: Calibrated) -> Reason | None:
+        flagged = calibrated_flag(calibration, belief)
+        if (
+            getattr(calibration, "flags_above", self.threshold) is None
+        ):  # all answers or none: no sample changes that
+            return Reason.DECIDED_HIGH if flagged else Reason.DECIDED_LOW
+        reason = self._decided(
+            belief if contradicted(belief) else replace(belief, agreement=None), confidence
+        )
+        return reason if flagged is (reason is Reason.DECIDED_HIGH) else None
 
     def _decided(self, belief: Belief, confidence: float) -> Reason | None:
         _check_finite(belief)
@@ -337,7 +392,7 @@ class Decided:
         # Cantelli's inequality: far from the threshold, mean and variance prove it, whatever the distribution.
         proven = variance is not None and off != 0 and (off * off * (1 - confidence) >= confidence * variance)
         if proven and off > 0:
-            return Reason.DECIDED_HIGH
+            return _against(belief)
         above = 0.0 if proven else self._above(belief, confidence)
         if above is None:
             return None
@@ -345,7 +400,7 @@ class Decided:
         if not math.isfinite(flag):
             raise InputError(f"the probability of a flag is {flag}: no rule can stop on that")
         if flag >= confidence:
-            return Reason.DECIDED_HIGH
+            return _against(belief)
         return Reason.DECIDED_LOW if flag <= 1 - confidence else None
 
     def _above(self, belief: Belief, confidence: float) -> float | None:
@@ -356,6 +411,11 @@ class Decided:
         if rough is not None and (3 * doubt < rough < 1 - 3 * doubt or not doubt / 5 < rough < 1 - doubt / 5):
             return float(1 - rough)
         return belief.probability_above(self.threshold)
+
+
+def _against(belief: Belief) -> Reason | None:
+    """The reason to stop with a verdict against the answer; None where that takes a sample that disagrees."""
+    return None if belief.unopposed else Reason.DECIDED_HIGH
 
 
 def _check_finite(belief: Belief) -> None:
@@ -371,6 +431,17 @@ def check_threshold(threshold: float) -> None:
     """Refuse a threshold that is not an entropy: NaN, infinite, negative or 0."""
     if not (is_number(threshold) and 0 < threshold < math.inf):
         raise InputError(f"threshold is {threshold!r}: an entropy in nats, a finite number above 0")
+
+
+def rule_of(threshold: float, variance: float | None, confidence: float | None) -> Rule | None:
+    """The rule that settings or a command line ask for, the paper's first; None where they name none.
+
+    >>> rule_of(0.5, None, 0.9)
+    Decided(threshold=0.5, confidence=0.9, relaxation=0.0, calibration=None)
+    """
+    if variance is not None:
+        return VarianceBelow(variance)
+    return None if confidence is None else Decided(threshold, confidence)
 
 
 @dataclass(frozen=True, slots=True)

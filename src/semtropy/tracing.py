@@ -10,14 +10,13 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .steadiness import score_reason, steadiness
+from .verdict import score_reason, steadiness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from .verdict import Verdict
 
-__all__ = ["EVENT", "TRACE_HEADERS", "event_attributes", "incoming_trace", "record_verdict"]
 
 EVENT = "gen_ai.evaluation.result"
 TRACE_HEADERS = ("traceparent", "tracestate")

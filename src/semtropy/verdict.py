@@ -2,37 +2,435 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
 from .stopping import Reason, Spent
-from .verdict_parts import Entropy, FieldVerdict, Meaning, Outcome, VerdictAgreement, Wording, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .nouns import Belief, Partition, Sample
 
-__all__ = [
-    "THRESHOLD",
-    "Entropy",
-    "FieldVerdict",
-    "Meaning",
-    "Outcome",
-    "Verdict",
-    "VerdictAgreement",
-    "Wording",
-    "percent",
-]
+
+# The parts of a verdict: what is known of an answer, or of one field of it.
+
+
+class Outcome(StrEnum):
+    """What a verdict says.
+
+    >>> Outcome.STEADY == "steady", str(Outcome.NO_ANSWER)
+    (True, 'no answer')
+    """
+
+    STEADY = "steady"
+    FLAGGED = "flagged"
+    UNDECIDED = "undecided"
+    NO_ANSWER = "no answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Entropy:
+    """The semantic entropy in nats: mean, variance and 90% interval, None where the estimator has none."""
+
+    mean: float
+    variance: float | None = None
+    interval: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, belief: Belief) -> Entropy:
+        """What a belief says of the entropy."""
+        return cls(belief.mean, belief.variance, belief.interval(0.9))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entropy as plain data."""
+        return {"mean": self.mean, "variance": self.variance, "interval": _listed(self.interval)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Entropy:
+        """Read what `to_dict` wrote."""
+        return cls(data["mean"], data["variance"], _pair(data["interval"]))
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictAgreement:
+    """The probability that another sample means what the answer means: mean and 90% interval."""
+
+    mean: float
+    interval: tuple[float, float] | None = None
+
+    def sentence(self) -> str:
+        """The probability as people read it.
+
+        >>> VerdictAgreement(0.83, (0.61, 0.95)).sentence()
+        'Asked again, the model would give this answer 83 times in 100 (90% interval: 61 to 95).'
+        """
+        often = percent(self.mean)
+        unit = "time" if often[-2:] in ("1", " 1") else "times"
+        times = f"Asked again, the model would give this answer {often} {unit} in 100"
+        if self.interval is None:
+            return f"{times}."
+        low, high = map(percent, self.interval)
+        return f"{times} (90% interval: {low} to {high})."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The agreement as plain data."""
+        return {"mean": self.mean, "interval": _listed(self.interval)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | None) -> VerdictAgreement | None:
+        """Read what `to_dict` wrote; None where the agreement is unknown."""
+        return None if data is None else cls(data["mean"], _pair(data["interval"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One text among those of a meaning, and how many samples had it."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """One meaning: its commonest wording, how many samples had it, and the least probability it can have.
+
+    `wordings` has every text grouped under it, the commonest first. `has_answer` marks the meaning of the answer,
+    which counts 0 where no sample has it.
+    """
+
+    text: str
+    count: int
+    floor: float = 0.0
+    wordings: tuple[Wording, ...] = ()
+    has_answer: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The meaning as plain data."""
+        return {
+            "text": self.text,
+            "count": self.count,
+            "floor": self.floor,
+            "wordings": [{"text": each.text, "count": each.count} for each in self.wordings],
+            "has_answer": self.has_answer,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Meaning:
+        """Read what `to_dict` wrote."""
+        wordings = tuple(Wording(each["text"], each["count"]) for each in data["wordings"])
+        return cls(data["text"], data["count"], data["floor"], wordings, data["has_answer"])
+
+
+@dataclass(frozen=True, slots=True)
+class FieldVerdict:
+    """The verdict on one field of a structured answer.
+
+    name         the keys that lead to it, joined by dots, with the place in a list: "authors[0]"; "authors[+]" is the
+                 item that samples have most often and the answer has not
+    value        its value in the answer as JSON, None where there is none
+    required     whether sampling went on for it, and whether it counts for the outcome of the whole
+    outcome      steady, flagged, undecided, or no answer: a required field is not there, or a tool was not offered
+    entropy      of the field's value, in nats
+    meanings     the values found
+    agreement    the probability that another sample has the same value, None where unknown
+    probability  the calibrated probability of a hallucination, None without a calibration
+
+    >>> found = (Meaning("1912", 3, 0.1, has_answer=True), Meaning("1911", 2))
+    >>> agreement = VerdictAgreement(0.55, (0.25, 0.83))
+    >>> print(FieldVerdict("year", 1912, True, Outcome.FLAGGED, Entropy(0.8), found, agreement).sentence())
+    year: 1912 (flagged; 3 of 5 samples agree; asked again, 55 times in 100)
+    """
+
+    name: str
+    value: Any
+    required: bool
+    outcome: Outcome
+    entropy: Entropy
+    meanings: tuple[Meaning, ...]
+    agreement: VerdictAgreement | None = None
+    probability: float | None = None
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the outcome is `flagged`."""
+        return self.outcome is Outcome.FLAGGED
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether the field is not to be trusted: it is flagged, required and not there, or was not offered."""
+        return self.outcome in (Outcome.FLAGGED, Outcome.NO_ANSWER)
+
+    @property
+    def shown(self) -> str:
+        """The value as people read it: text as it is, anything else as JSON."""
+        return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
+
+    def sentence(self) -> str:
+        """The field in one line."""
+        if self.outcome is Outcome.NO_ANSWER:
+            if self.value is not None:
+                return f"{self.name}: {self.shown}, which was not offered"
+            return f"{self.name}: required, but not in the answer"
+        drawn = sum(meaning.count for meaning in self.meanings)
+        own = sum(meaning.count for meaning in self.meanings if meaning.has_answer)
+        said = [str(self.outcome)]
+        if drawn:
+            said.append(f"{own} of {drawn} samples agree")
+        if self.agreement is not None:
+            said.append(f"asked again, {percent(self.agreement.mean)} times in 100")
+        value = f"without {self.shown}" if self.name.endswith("[+]") else self.shown
+        return f"{self.name}: {value} ({'; '.join(said)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain data."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "required": self.required,
+            "outcome": str(self.outcome),
+            "flagged": self.flagged,
+            "entropy": self.entropy.to_dict(),
+            "agreement": None if self.agreement is None else self.agreement.to_dict(),
+            "meanings": [meaning.to_dict() for meaning in self.meanings],
+            "probability": self.probability,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> FieldVerdict:
+        """Read what `to_dict` wrote."""
+        return cls(
+            name=data["name"],
+            value=data["value"],
+            required=data["required"],
+            outcome=Outcome(data["outcome"]),
+            entropy=Entropy.from_dict(data["entropy"]),
+            meanings=tuple(map(Meaning.from_dict, data["meanings"])),
+            agreement=VerdictAgreement.from_dict(data["agreement"]),
+            probability=data["probability"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimVerdict:
+    """The verdict on one claim of a long answer.
+
+    text          the claim
+    start         where it begins in the answer
+    end           where it ends
+    outcome       steady, flagged or undecided
+    agreement     how often another answer of the model would support the claim
+    supported     the samples that support it
+    contradicted  the samples that contradict it
+    silent        the samples that do neither
+    instead       what a sample says that contradicts it, None where none does
+    second        what second models say of it: supports, contradicts or silent; None where none was asked
+    score         the probability that it is right, by the samples and second models; None without these
+
+    >>> agreement = VerdictAgreement(0.08, (0.0, 0.24))
+    >>> claim = ClaimVerdict("He is from Perth.", 0, 17, Outcome.FLAGGED, agreement, 0, 2, 1, "Born in Hobart.")
+    >>> print(claim.sentence())
+    flagged: "He is from Perth." Of 3 samples 2 contradict it; asked again, 8 times in 100. Instead: "Born in Hobart."
+    """
+
+    text: str
+    start: int
+    end: int
+    outcome: Outcome
+    agreement: VerdictAgreement
+    supported: int
+    contradicted: int
+    silent: int
+    instead: str | None = None
+    second: str | None = None
+    score: float | None = None
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the outcome is `flagged`."""
+        return self.outcome is Outcome.FLAGGED
+
+    def sentence(self) -> str:
+        """The claim, what the samples say of it, and what one says instead, in one line."""
+        instead = "" if self.instead is None else f' Instead: "{" ".join(self.instead.split())}"'
+        said = {"supports": " Another model says so, too.", "contradicts": " Another model says otherwise."}
+        second = said.get(self.second or "", "")
+        return f'{self.outcome}: "{self.text}" {self.counts()}; {self.repeated()}.{second}{instead}'
+
+    def counts(self) -> str:
+        """What the samples say of it.
+
+        >>> ClaimVerdict("", 0, 0, Outcome.STEADY, VerdictAgreement(0.5), 2, 0, 1).counts()
+        'Of 3 samples 2 support it'
+        """
+        drawn = self.supported + self.contradicted + self.silent
+        if not drawn:
+            return "No sample was drawn"
+        of = "The one sample" if drawn == 1 else f"Of {drawn} samples"
+        said = [
+            f"{'' if drawn == 1 else f'{count} '}{verb}{'s' * (count == 1)} it"
+            for count, verb in ((self.supported, "support"), (self.contradicted, "contradict"))
+            if count
+        ]
+        return f"{of} {' and '.join(said) or ('does not mention it' if drawn == 1 else 'none mentions it')}"
+
+    def repeated(self) -> str:
+        """How often the model would make the claim again."""
+        return f"asked again, {percent(self.agreement.mean)} times in 100"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain data."""
+        return {
+            "text": self.text,
+            "start": self.start,
+            "end": self.end,
+            "outcome": str(self.outcome),
+            "agreement": self.agreement.to_dict(),
+            "supported": self.supported,
+            "contradicted": self.contradicted,
+            "silent": self.silent,
+            "instead": self.instead,
+            **({} if self.second is None else {"second": self.second, "score": self.score}),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ClaimVerdict:
+        """Read what `to_dict` wrote."""
+        agreement = VerdictAgreement(data["agreement"]["mean"], _pair(data["agreement"]["interval"]))
+        given = {
+            name: data[name]
+            for name in ("text", "start", "end", "supported", "contradicted", "silent", "instead")
+        }
+        said = data.get("second"), data.get("score")
+        return cls(
+            outcome=Outcome(data["outcome"]), agreement=agreement, **given, second=said[0], score=said[1]
+        )
+
+
+def percent(probability: float) -> str:
+    """A probability as a number out of 100: whole, but 0 and 100 only where they are exact.
+
+    >>> percent(0.996), percent(1.0)
+    ('more than 99', '100')
+    """
+    if 0.995 < probability < 1:
+        return "more than 99"
+    if 0 < probability < 0.005:
+        return "less than 1"
+    return f"{100 * probability:.0f}"
+
+
+def _listed(interval: Sequence[float] | None) -> list[float] | None:
+    return None if interval is None else list(interval)
+
+
+def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval[0], interval[1])
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """What another model says of the answer.
+
+    model      its name
+    agreement  the probability that another answer of it means what the judged answer means
+    answers    its answers
+    agree      how many of them mean what the judged answer means
+    instead    the commonest of its answers that means something else, None where none does
+    samples    how many answers it was asked for; 0 where they were given
+    tokens     generated for them, None where it does not count
+    claims     of a long answer: the numbers of claims that it supports, contradicts and does not mention
+    others     the same for further models
+    without    the outcome without second models
+
+    >>> said = SecondOpinion("gpt-x", VerdictAgreement(0.17), ("Lyon", "Lyon"), agree=0, instead="Lyon", samples=2)
+    >>> said.sentence()
+    'gpt-x says otherwise: "Lyon" (none of 2 answers agrees).'
+    """
+
+    model: str
+    agreement: VerdictAgreement
+    answers: tuple[str, ...]
+    agree: int
+    instead: str | None = None
+    samples: int = 0
+    tokens: int | None = 0
+    claims: tuple[int, int, int] | None = None
+    others: tuple[SecondOpinion, ...] = ()
+    without: Outcome = Outcome.STEADY
+
+    def sentence(self) -> str:
+        """What it says, in one line."""
+        n = len(self.answers)
+        if self.claims is not None:
+            supported, contradicted, silent = self.claims
+            total = f"{supported} of {_count(sum(self.claims), 'claim')}"
+            return f"{self.model} supports {total}, contradicts {contradicted} and does not mention {silent}."
+        if self.agree == n:
+            often = "its one answer" if n == 1 else "both answers" if n == 2 else f"all {n} answers"
+            return f"{self.model} gives the same answer ({often})."
+        if not self.agree:
+            often = "its one answer" if n == 1 else f"none of {n} answers agrees"
+            return f'{self.model} says otherwise: "{self.instead}" ({often}).'
+        return f'{self.model} is torn: {self.agree} of {n} answers agree, and it also says "{self.instead}".'
+
+    def to_dict(self) -> dict[str, Any]:
+        """The opinion as plain data."""
+        return {
+            "model": self.model,
+            "agreement": self.agreement.to_dict(),
+            "answers": list(self.answers),
+            "agree": self.agree,
+            "instead": self.instead,
+            "cost": {"samples": self.samples, "tokens": self.tokens},
+            "claims": _listed(self.claims),
+            "without": str(self.without),
+            "others": [other.to_dict() for other in self.others],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | None) -> SecondOpinion | None:
+        """Read what `to_dict` wrote; None where no other model was asked."""
+        if data is None:
+            return None
+        agreement, cost = VerdictAgreement.from_dict(data["agreement"]), data["cost"]
+        assert agreement is not None
+        return cls(
+            model=data["model"],
+            agreement=agreement,
+            answers=tuple(data["answers"]),
+            agree=data["agree"],
+            instead=data["instead"],
+            samples=cost["samples"],
+            tokens=cost["tokens"],
+            claims=None if data.get("claims") is None else (*data["claims"],),
+            others=tuple(filter(None, map(cls.from_dict, data.get("others", ())))),
+            without=Outcome(data.get("without", "steady")),
+        )
+
 
 THRESHOLD = math.log(2)
 """Flagged above this many nats by default: as unsure as between two equally likely answers."""
 
+MOST_SHOWN = 50
+"""Claims that `explain` lists."""
+
+HALF = 0.35, 0.65  # shares of an answer that are about one half
+
 _STEADY = "Steady is not the same as true: a model that repeats one error consistently has low entropy too."
 _FLAGGED = "A flag says that the model is unsure, not that the answer is wrong: it may still be right."
+_FLAGGED_CLAIM = (
+    "A flag says that the model would not repeat the claim, not that it is wrong: it may still be right."
+)
+_BOTH = "Steady is not the same as true: two models may share an error."
+_CONTRADICTED = "A flag says that two models disagree, not which of them is wrong."
 _OUTSIDE = "A flag says that the model mostly says something else, not that the answer is wrong: it may still be right."
 
 
@@ -50,9 +448,16 @@ class Verdict:
     agreement    the probability that another sample means what the answer means, None where unknown
     probability  the calibrated probability of a hallucination, None without a calibration
     threshold    the entropy in nats above which an answer is flagged
+    prior        what the prior was learned from or fitted on, as words; None for the one that ships
+    guarantee    what the calibration promises about answers that pass, as a sentence; None for no promise
     warnings     what qualifies the numbers, as sentences
     missing      why there is no answer, None where there is one
     fields       the verdict on each field of a structured answer; empty for any other
+    claims       the verdict on each claim of a long answer; empty for any other
+    second       what another model says of the answer; None where none was asked, or its word could change nothing
+    score        the probability that the answer deserves no flag, by everything that is known: 1 is best. With second
+                 models it is the probability that the answer is right, with a calibration 1 minus `probability`,
+                 otherwise that of a steady answer. None where it is unknown, as for structured answers
     belief       the full posterior; after a live check only, not part of the JSON
     partition    the meaning of each sample; after a live check only, not part of the JSON
     draws        the samples; after a live check only, not part of the JSON
@@ -75,12 +480,72 @@ class Verdict:
     agreement: VerdictAgreement | None = None
     probability: float | None = None
     threshold: float = THRESHOLD
+    prior: str | None = None
+    guarantee: str | None = None
     warnings: tuple[str, ...] = ()
     missing: str | None = None
     fields: tuple[FieldVerdict, ...] = ()
+    claims: tuple[ClaimVerdict, ...] = ()
+    second: SecondOpinion | None = None
+    score: float | None = None
     belief: Belief | None = field(default=None, compare=False, repr=False)
     partition: Partition | None = field(default=None, compare=False, repr=False)
     draws: tuple[Sample, ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def __repr__(self) -> str:
+        shown = self.answer if len(self.answer) <= 60 else f"{self.answer[:57]}..."
+        agreement = "" if self.agreement is None else f", agreement {self.agreement.mean:.2f}"
+        claims = f", {len(self.claims)} claims" if self.claims else ""
+        return f"<Verdict {self.outcome}: {shown!r}{agreement}{claims}, {_count(self.samples, 'sample')}>"
+
+    def _repr_html_(self) -> str:
+        """The verdict as a notebook shows it: the headline, a bar of the agreement, the claims, the explanation."""
+        head, *rest = (html.escape(line).replace("\n", "<br>") for line in self.sentences())
+        parts = [f"<p><b>{head}</b></p>"]
+        if self.agreement is not None:
+            parts.append(_bar_html(self.agreement))
+        marks = {Outcome.FLAGGED: "underline wavy #c0392b", Outcome.UNDECIDED: "underline dotted #b7791f"}
+        claims = (
+            f'<span style="text-decoration: {marks.get(each.outcome, "none")}">{html.escape(each.text)}</span>'
+            for each in self.claims
+        )
+        parts += [f"<p>{' '.join(claims)}</p>"] if self.claims else []
+        why = "".join(f"<li>{line}</li>" for line in rest)
+        return f"<div>{''.join(parts)}<details><summary>why</summary><ul>{why}</ul></details></div>"
+
+    def to_row(self) -> dict[str, Any]:
+        """The numbers of the verdict under the names of its JSON, flat, for a table; unknown is None.
+
+        >>> from semtropy import check
+        >>> from semtropy.models import ScriptedModel
+        >>> verdict = check("Capital?", model=ScriptedModel(default={"Paris": 1.0}), judge="exact", rng=1)
+        >>> row = verdict.to_row()
+        >>> row["answer"], row["outcome"], row["meanings"]
+        ('Paris', 'steady', 1)
+        """
+        low, high = self.entropy.interval or (None, None)
+        return {
+            "question": self.question,
+            "answer": self.answer,
+            "outcome": str(self.outcome),
+            "flagged": self.flagged,
+            "score": steadiness(self),
+            "entropy": self.entropy.mean,
+            "entropy_variance": self.entropy.variance,
+            "entropy_low": low,
+            "entropy_high": high,
+            "agreement": None if self.agreement is None else self.agreement.mean,
+            "probability": self.probability,
+            "meanings": len(self.meanings),
+            "samples": self.spent.samples,
+            "rounds": self.spent.rounds,
+            "tokens": self.spent.tokens,
+            "seconds": self.spent.seconds,
+            "reason": str(self.reason),
+        }
 
     @property
     def samples(self) -> int:
@@ -106,10 +571,10 @@ class Verdict:
         ...                   spent, Reason.DECIDED_LOW, VerdictAgreement(0.97, (0.9, 1.0)))
         >>> print(verdict.explain())
         Looks steady: "Paris".
-        Asked again, the model would say so 97 times in 100 (90% interval: 90 to 100).
+        Asked again, the model would give this answer 97 times in 100 (90% interval: 90 to 100).
         All 3 samples mean what the answer means.
         Semantic entropy 0.10 nats (90% interval: 0.00 to 0.40), below the threshold 0.69.
-        Stopped: more samples are unlikely to change the verdict, which is for the answer.
+        Stopped: further samples would hardly cast doubt on the answer.
         Cost: 3 samples in 2 rounds, 9 tokens, 2 judge calls, 0.5 s.
         Steady is not the same as true: a model that repeats one error consistently has low entropy too.
         """
@@ -118,48 +583,119 @@ class Verdict:
     def sentences(self) -> list[str]:
         """The sentences of `explain`. Further lines of an answer are indented, so that none looks like a sentence."""
         lines = [self.headline()]
+        if self.second is not None:
+            lines += [each.sentence() for each in (self.second, *self.second.others)]
+            if not self.claims:
+                lines.append(f"Weighed together, it is right {percent(self.score or 0.0)} times in 100.")
         if self.fields:
             lines += [f"  {field.sentence()}" for field in self.fields]
+        elif self.claims:
+            lines += self._claim_sentences()
         elif self.outcome is not Outcome.NO_ANSWER:
             if self.agreement is not None:
                 lines.append(self.agreement.sentence())
             lines += [self._samples_sentence(), self._entropy_sentence()]
-        lines += [str(self.reason), self._cost(), *(f"Note: {warning}" for warning in self.warnings)]
-        caution = {Outcome.STEADY: _STEADY, Outcome.FLAGGED: self._flag_caution()}.get(self.outcome)
+        prior = [] if self.prior is None else [f"Prior: {self.prior}."]
+        prior += [] if self.guarantee is None else [self.guarantee]
+        lines += [str(self.reason), self._cost(), *prior, *(f"Note: {warning}" for warning in self.warnings)]
+        steady = _STEADY if self.second is None else _BOTH
+        caution = {Outcome.STEADY: steady, Outcome.FLAGGED: self._flag_caution()}.get(self.outcome)
         return [line.replace("\n", "\n    ") for line in (*lines, caution) if line is not None]
 
     def _flag_caution(self) -> str:
         """What a flag does not say; below the threshold the model is sure, but of something else."""
+        if self.claims:
+            return _FLAGGED_CLAIM
+        if self.contradicted:
+            return _CONTRADICTED
         sure = not self.fields and self.probability is None and self.entropy.mean <= self.threshold
         return _OUTSIDE if sure else _FLAGGED
 
     def headline(self) -> str:
         """One plain sentence."""
+        if len(self.claims) == 1 and not self.fields:
+            return f"{self.label()}: {_quoted(self.claims[0].text)}"
+        whole = self.fields or self.claims or self.outcome is Outcome.NO_ANSWER
+        return self.label() if whole else f"{self.label()}: {_quoted(self.answer)}"
+
+    def label(self) -> str:
+        """The headline without the answer."""
         if self.fields:
             return self._fields_headline()
-        quoted = f'"{self.answer}"'
+        if self.claims:
+            return self._claims_headline()
         if self.outcome is Outcome.NO_ANSWER:
             return f"No answer: {self.missing or 'the model returned an empty one'}."
         if self.outcome is Outcome.UNDECIDED:
-            return f"Undecided: {quoted}."
+            return "Undecided"
+        changed = self._changed_by_second()
+        if changed is not None:
+            return changed
         if self.outcome is Outcome.STEADY:
-            return f"Looks steady: {quoted}."
+            return "Looks steady"
         if self.probability is not None:
             likely = "Probably" if self.probability > 0.5 else "Possibly"
-            return f"{likely} made up ({self.probability:.0%}): {quoted}."
-        return f"{self.suspected()}: {quoted}."
+            return f"{likely} made up ({self.probability:.0%})"
+        return self.suspected()
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the answer is flagged because another model disagrees."""
+        return self.flagged and self.second is not None and self.second.without is not Outcome.FLAGGED
+
+    def _changed_by_second(self) -> str | None:
+        """What to say where second models changed the outcome; None where they did not."""
+        if self.second is None or self.second.without is self.outcome:
+            return None
+        who = "another model" if not self.second.others else "other models"
+        was = {Outcome.STEADY: "Looks steady", Outcome.FLAGGED: "Unsure"}.get(
+            self.second.without, "Undecided"
+        )
+        verb = "disagree" if self.flagged else "agree"
+        return f"{was}, but {who} {verb}{'' if self.second.others else 's'}"
 
     def suspected(self) -> str:
-        """What a flag says: "Possibly" where the model would mostly repeat the answer and otherwise say many things."""
-        repeated = self.agreement is not None and self.agreement.mean > 0.5
-        return "Possibly made up" if repeated else "Likely made up"
+        """What a flag says, by how often the model would repeat the answer: mostly, about half of the time, seldom."""
+        repeated = 0.0 if self.agreement is None else self.agreement.mean
+        if HALF[0] <= repeated <= HALF[1]:
+            return "Unsure"
+        return "Possibly made up" if repeated > HALF[1] else "Likely made up"
+
+    def _claims_headline(self) -> str:
+        """How many claims are flagged, or else how many are steady."""
+        n, counts = len(self.claims), Counter(claim.outcome for claim in self.claims)
+        flagged, undecided = counts[Outcome.FLAGGED], counts[Outcome.UNDECIDED]
+        if n == 1:
+            return "Do not trust" if flagged else "Undecided" if undecided else "Looks steady"
+        of = f"{n} claims"
+        if flagged:
+            return f"Do not trust {flagged} of {of}."
+        if self.outcome is Outcome.STEADY and not undecided:
+            return f"Looks steady: all {of}."
+        if self.outcome is Outcome.STEADY:
+            return f"Looks steady: {counts[Outcome.STEADY]} of {of}; the others are undecided."
+        return f"Undecided: {undecided} of {of}."
+
+    def _claim_sentences(self) -> list[str]:
+        """The claims that are not steady, the flagged ones first."""
+        order = [Outcome.FLAGGED, Outcome.UNDECIDED]
+        open_ = [claim for outcome in order for claim in self.claims if claim.outcome is outcome]
+        return [f"  {claim.sentence()}" for claim in open_[:MOST_SHOWN]] + (
+            [f"  and {len(open_) - MOST_SHOWN} more"] if len(open_) > MOST_SHOWN else []
+        )
 
     def _fields_headline(self) -> str:
         waited = [field for field in self.fields if field.required] or self.fields
         undecided = [field.name for field in waited if field.outcome is Outcome.UNDECIDED]
-        said = [f"Do not trust: {', '.join(self.untrusted)}."] if self.untrusted else []
+        names = {field.name for field in waited}
+        wrong = [name for name in self.untrusted if name in names]
+        said = [f"Do not trust: {', '.join(wrong)}."] if wrong else []
         said += [f"Undecided: {', '.join(undecided)}."] if undecided else []
-        return " ".join(said) or f"Looks steady: {', '.join(field.name for field in waited)}."
+        said = said or [f"Looks steady: {', '.join(field.name for field in waited)}."]
+        beside = [name for name in self.untrusted if name not in names]
+        return " ".join(
+            [*said, *([f"Not required, and not to be trusted: {', '.join(beside)}."] if beside else [])]
+        )
 
     def show_groups(self) -> str:
         """Every meaning by count, with all of its wordings; the answer's meaning is marked.
@@ -172,6 +708,8 @@ class Verdict:
               2 x Paris
               1 x paris
         """
+        if self.claims:
+            return "\n".join(claim.sentence() for claim in self.claims)
         if not self.fields:
             return "\n".join(_grouped(self.meanings))
         return "\n".join(
@@ -200,16 +738,14 @@ class Verdict:
             )
         own = next((meaning.count for meaning in self.meanings if meaning.has_answer), 0)
         if own == n:
-            return (
-                "The one sample means what the answer means."
-                if n == 1
-                else (f"All {n} samples mean what the answer means.")
-            )
+            if n == 1:
+                return "The one sample means what the answer means."
+            return f"{'Both' if n == 2 else f'All {n}'} samples mean what the answer means."
         if n == 1:
-            return f'The one sample means something else than the answer: "{drawn[0].text}".'
+            return f"The one sample means something else: {_quoted(drawn[0].text)}"
         agree = f"{own or 'None'} of {n} samples mean{'s' * (own == 1)} what the answer means"
         if len(drawn) == 1:
-            return f'{agree}; all of them say "{drawn[0].text}".'
+            return f"{agree}; {'both' if n == 2 else 'all'} of them say {_quoted(drawn[0].text)}"
         if len(drawn) == n:
             return f"{agree}; the {n} samples mean {n} different things."
         most = max(drawn, key=lambda meaning: meaning.count)
@@ -225,6 +761,10 @@ class Verdict:
         if spent.tokens is not None:
             parts.append(_count(spent.tokens, "token"))
         parts.append(_count(spent.judge_calls, "judge call"))
+        for each in () if self.second is None else (self.second, *self.second.others):
+            if each.samples:
+                tokens = "" if each.tokens is None else f" with {_count(each.tokens, 'token')}"
+                parts.append(f"{_count(each.samples, 'answer')} of {each.model}{tokens}")
         return f"Cost: {', '.join(parts)}, {spent.seconds:.1f} s."
 
     def to_dict(self) -> dict[str, Any]:
@@ -243,13 +783,19 @@ class Verdict:
             "flagged": self.flagged,
             "missing": self.missing,
             "probability": self.probability,
+            "score": self.score,
             "threshold": self.threshold,
+            "prior": self.prior,
+            "guarantee": self.guarantee,
             "cost": {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds},
             "warnings": list(self.warnings),
+            "claims": [claim.to_dict() for claim in self.claims],
         }
         if self.fields:
             data["fields"] = [field.to_dict() for field in self.fields]
             data["untrusted"] = list(self.untrusted)
+        if self.second is not None:
+            data["second"] = self.second.to_dict()
         return data
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -269,12 +815,17 @@ class Verdict:
                 agreement=VerdictAgreement.from_dict(data["agreement"]),
                 meanings=tuple(map(Meaning.from_dict, data["meanings"])),
                 fields=tuple(map(FieldVerdict.from_dict, data.get("fields", ()))),
+                claims=tuple(map(ClaimVerdict.from_dict, data.get("claims", ()))),
                 spent=Spent(
                     data["samples"], data["rounds"], cost["tokens"], cost["judge_calls"], cost["seconds"]
                 ),
                 reason=Reason(data["reason"]),
                 probability=data["probability"],
+                score=data.get("score"),
+                second=SecondOpinion.from_dict(data.get("second")),
                 threshold=data.get("threshold", THRESHOLD),
+                prior=data.get("prior"),
+                guarantee=data.get("guarantee"),
                 warnings=tuple(data["warnings"]),
                 missing=data.get("missing"),
             )
@@ -299,6 +850,27 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def _bar_html(agreement: VerdictAgreement) -> str:
+    """A bar from 0 to 100 with the agreement, and its interval below it."""
+    low, high = agreement.interval or (agreement.mean, agreement.mean)
+    box = "position: relative; height: 6px; width: 240px; background: #ddd"
+    inner = "position: absolute; top: 0; height: 6px"
+    return (
+        f'<div style="{box}" title="{html.escape(agreement.sentence())}">'
+        f'<div style="{inner}; left: {low:.0%}; width: {high - low:.0%}; background: #9bb8d3"></div>'
+        f'<div style="{inner}; left: calc({agreement.mean:.0%} - 1px); width: 3px; background: #1f4e79"></div></div>'
+    )
+
+
+def _quoted(text: str) -> str:
+    """A text in quotation marks that ends a sentence.
+
+    >>> _quoted("Paris"), _quoted("Yes, it is.")
+    ('"Paris".', '"Yes, it is."')
+    """
+    return f'"{text}"' if text.rstrip().endswith((".", "!", "?", "…", "。")) else f'"{text}".'
+
+
 def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:
     """Meanings by count, each with its wordings where there are several."""
     lines = []
@@ -314,3 +886,39 @@ def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:
             ]
             lines += [f"      {often} {text}" for often, text in drawn]
     return lines
+
+
+# One number from 0 to 1 for tools that want one, with the same meaning everywhere.
+
+
+def steadiness(verdict: Verdict) -> float | None:
+    """`Verdict.score`: the probability that the answer deserves no flag, 1 is steady and 0 is made up; None if unknown.
+
+    verdict  the verdict of a check
+
+    >>> from semtropy import check
+    >>> from semtropy.models import ScriptedModel
+    >>> model = ScriptedModel(default={"Paris": 0.98, "Lyon": 0.02})
+    >>> steadiness(check("Capital of France?", model=model, judge="exact", rng=1)) > 0.9
+    True
+    """
+    return verdict.score
+
+
+def score_reason(verdict: Verdict) -> str:
+    """Why the score is what it is, in one line, with no text of prompt or answers.
+
+    >>> from semtropy import check
+    >>> from semtropy.models import ScriptedModel
+    >>> verdict = check("Capital?", model=ScriptedModel(default={"Paris": 1.0}), judge="exact", rng=1)
+    >>> score_reason(verdict).startswith("Looks steady. Asked again, the model would give this answer")
+    True
+    """
+    said = {
+        Outcome.STEADY: "Looks steady.",
+        Outcome.FLAGGED: "Another model disagrees." if verdict.contradicted else f"{verdict.suspected()}.",
+        Outcome.UNDECIDED: "Undecided.",
+        Outcome.NO_ANSWER: "No answer.",
+    }
+    agreement = [] if verdict.agreement is None else [verdict.agreement.sentence()]
+    return " ".join([said[verdict.outcome], *agreement, str(verdict.reason)])

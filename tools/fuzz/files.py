@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from semtropy import Prior, score
 from semtropy.calibration import Calibration, Isotonic, Logistic
-from semtropy.meaning.exact import Exact
+from semtropy.meaning.judges import Exact
 from semtropy.models.scripted import scripted
 from semtropy.nouns import Belief
 from semtropy.recording import write_recording
 from semtropy.recording.importers import import_recording
-from semtropy.study.cluster import cluster_recording
 from semtropy.study.generate.datasets import load_dataset
+from semtropy.study.judging import cluster_recording
 from tools.fuzz import attack_all
 from tools.fuzz.mutate import attempt, damaged, little_memory, with_odd_value
 from tools.fuzz.recordings import HEADER, ROWS

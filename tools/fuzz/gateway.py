@@ -15,10 +15,10 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from tests.openai_upstream import ODD, Upstream, served
+from tests.helpers.openai_upstream import ODD, Upstream, served
 
 from semtropy.server.app import create_app
-from semtropy.server.connections import ConnectionLimits, ServerConfig
+from semtropy.server.serve import ConnectionLimits, ServerConfig
 from semtropy.server.settings import Settings
 
 from . import attack_all
@@ -262,7 +262,6 @@ def _gateway() -> Iterator[_Fuzzed]:
             judge="exact",
             max_seconds=3,
             client_timeout=5,
-            max_upload=0,
         )
         limits = ConnectionLimits.of(settings)
         url = stack.enter_context(served(create_app(settings), config=ServerConfig, limits=limits))

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from semtropy.recording.importers import import_recording
-from semtropy.recording.importers.arrays import plain
-from semtropy.recording.importers.pickles import _NAMES, load_pickle
+from semtropy.recording.importers.pickles import _NAMES, load_pickle, plain
 from tools.fuzz import attack_all
 from tools.fuzz.mutate import attempt, damaged, little_memory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from semtropy.check import Checker
+from semtropy.checking import Checker
 from semtropy.errors import SemtropyError
 from semtropy.models import load_model
 from semtropy.models.endpoint import Endpoint

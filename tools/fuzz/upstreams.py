@@ -12,11 +12,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from tests.openai_upstream import served
-from tests.raw_upstream import RawUpstream, completion, http_reply, raw_upstream, stream_reply
+from tests.helpers.openai_upstream import served
+from tests.helpers.raw_upstream import RawUpstream, completion, http_reply, raw_upstream, stream_reply
 
 from semtropy.server.app import create_app
-from semtropy.server.connections import ConnectionLimits, ServerConfig
+from semtropy.server.serve import ConnectionLimits, ServerConfig
 from semtropy.server.settings import Settings
 
 from . import attack_all

@@ -15,10 +15,10 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semtropy.meaning.arithmetic import conflict, settled
-from semtropy.meaning.normal import normalise
+from semtropy.meaning.quantities import conflict, settled
+from semtropy.meaning.spelling import normalise
 
-from ..pairs import held_out
+from ..pairs import side_of
 from .trivia import plain
 
 if TYPE_CHECKING:
@@ -51,18 +51,6 @@ class JudgedQuestion:
     def same(self, i: int, j: int) -> bool:
         """Whether the teacher calls two answers the same."""
         return i == j or self.logits[min(i, j), max(i, j)] >= SAME
-
-
-def side_of(question: str) -> str:
-    """The side of the split a question is on.
-
-    >>> [side_of(question) for question in ("paris", "rome", "oslo", "bern")]
-    ['test', 'tune', 'train', 'train']
-    """
-    if not held_out(question):
-        return "train"
-    digest = hashlib.blake2b(question.casefold().encode(), digest_size=4).digest()
-    return "tune" if digest[1] % 2 else "test"
 
 
 def read(path: Path, side: str) -> list[JudgedQuestion]:

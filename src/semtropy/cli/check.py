@@ -2,27 +2,160 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from ..verdict import THRESHOLD
-from ._exit import EXIT_CODES
-from ._input import option_json
-from ._structure import add_structure_options, structure_options
-from ._text import json_text, say
-from ._waiting import LivePicture, still_asking
+import numpy as np
+
+from ..errors import InputError, SemtropyError
+from ..files import decode_json, decode_text, read_text, text_lines
+from ..options import OPTIONS
+from ..stopping import Budget, Price, Rounds, rule_of
+from ..verdict import Outcome
+from ._options import add_config, add_flags, read_config
+from ._text import json_text, printable, say
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
-    from ..check import Checker
+    from ..checking import Checker
     from ..conversation import Prompt
-    from ..inquiry import Step
+    from ..inquiry.steps import Step
+    from ..stopping import Rule
     from ..verdict import Verdict
 
-__all__ = ["register"]
+
+# The exit codes of `semtropy check`, so that a script can tell the outcomes apart.
+
+
+EXIT_CODES = {Outcome.STEADY: 0, Outcome.FLAGGED: 3, Outcome.UNDECIDED: 4, Outcome.NO_ANSWER: 5}
+
+
+# The files that options name; `-` is standard input.
+
+
+def option_text(option: str, path: str) -> str:
+    """The text of the file that an option names; errors name the option too."""
+    name = f"{option} {path}"
+    if path != "-":
+        return read_text(path, name)
+    # Bytes, because text from standard input may have been decoded as something other than UTF-8.
+    binary = getattr(sys.stdin, "buffer", None)
+    return sys.stdin.read() if binary is None else decode_text(binary.read(), name)
+
+
+def option_json(option: str, path: str) -> Any:
+    """The value of the JSON file that an option names."""
+    return decode_json(option_text(option, path), f"{option} {path}")
+
+
+# Many prompts from a file, several at a time where the model can; results in the file's order.
+
+
+_AT_ONCE = 16
+_WORST_FIRST = (1, 3, 4, 5)  # of all prompts' exit codes: failure, flagged, undecided, no answer
+
+
+def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
+    """Check every line; a prompt that fails is reported in its place and does not stop the others."""
+    try:
+        prompts = _prompts(arguments.file)
+    except InputError as error:
+        say(f"semtropy check: {error}", file=sys.stderr)
+        return 2
+    codes: list[int] = []
+    bar = _bar(len(prompts)) if sys.stderr.isatty() else nullcontext(lambda: None)
+    with bar as advance:
+        try:
+            asyncio.run(_print_all(checker, prompts, arguments, codes, advance))
+        except KeyboardInterrupt:
+            print(f"semtropy: interrupted after {len(codes)} of {len(prompts)} prompts", file=sys.stderr)
+            return 130
+    return next((code for code in _WORST_FIRST if code in codes), 0)
+
+
+def _prompts(path: str) -> list[str]:
+    prompts = list(filter(None, text_lines(option_text("--file", path))))
+    if not prompts:
+        raise InputError(f"--file {path}: no prompts in it; write one per line")
+    return prompts
+
+
+async def _print_all(
+    checker: Checker, prompts: Sequence[str], arguments: argparse.Namespace, codes: list[int], advance: Any
+) -> None:
+    async for prompt, outcome in _outcomes(checker, prompts, arguments.seed):
+        codes.append(1 if isinstance(outcome, SemtropyError) else EXIT_CODES[outcome.outcome])
+        print(_line(prompt, outcome, as_json=arguments.json), flush=True)
+        advance()
+
+
+async def _outcomes(
+    checker: Checker, prompts: Sequence[str], seed: int | None
+) -> AsyncIterator[tuple[str, Any]]:
+    slots = asyncio.Semaphore(_AT_ONCE if hasattr(checker.model, "asample") else 1)
+    rngs = np.random.default_rng(seed).spawn(len(prompts))
+
+    async def one(prompt: str, rng: np.random.Generator) -> Any:
+        async with slots:
+            try:
+                return await checker.acheck(prompt, rng=rng)
+            except SemtropyError as error:
+                return error
+
+    tasks = [asyncio.create_task(one(prompt, rng)) for prompt, rng in zip(prompts, rngs, strict=True)]
+    try:
+        for prompt, task in zip(prompts, tasks, strict=True):
+            yield prompt, await task
+    finally:
+        for task in tasks:
+            task.cancel()
+        for model in (checker.model, *checker.second):
+            aclose = getattr(model, "aclose", None)
+            if aclose is not None:
+                await aclose()
+
+
+def _line(prompt: str, outcome: Any, *, as_json: bool) -> str:
+    """What is printed for a prompt: one line, whatever the answer contains."""
+    if isinstance(outcome, SemtropyError):
+        if as_json:
+            return json_text({"question": prompt, "error": str(outcome)})
+        return _on_one_line(f"failed    {prompt}: {outcome}")
+    if as_json:
+        return json_text(outcome.to_dict())
+    if outcome.fields or outcome.claims:
+        found = outcome.headline().rstrip(".")
+        return _on_one_line(
+            f"{outcome.outcome:9} {found}  {outcome.samples:2} samples  {prompt} -> {outcome.answer}"
+        )
+    agreement = "" if outcome.agreement is None else f"{outcome.agreement.mean:4.0%} again  "
+    return _on_one_line(
+        f"{outcome.outcome:9} {agreement}{outcome.entropy.mean:.2f} nats  {outcome.samples:2} samples  "
+        f"{prompt} -> {outcome.answer}"
+    )
+
+
+def _on_one_line(text: str) -> str:
+    return printable(text).replace("\n", "\\n")
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Any]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("checking", total=total)
+        yield lambda: bars.advance(task)
+
 
 USAGE, INTERRUPTED = 2, 130
 
@@ -44,94 +177,41 @@ def register(commands: Any) -> None:
         metavar="FILE",
         help="check a conversation: a JSON list of chat messages (- is standard input)",
     )
-    add("--model", default="smollm2", help="smollm2 (default), gguf:PATH, openai:MODEL, ...")
-    add(
-        "--base-url",
-        metavar="URL",
-        help="base URL of the endpoint, for openai:MODEL (default: $OPENAI_BASE_URL)",
-    )
-    add(
-        "--system",
-        metavar="TEXT",
-        help="a system message; '' sends none (default: one that asks for brief answers)",
-    )
-    add("--max-tokens", type=int, metavar="N", help="the longest answer, in tokens (default: the model's)")
-    add(
-        "--judge",
-        metavar="J",
-        help="the judge that groups answers by meaning: builtin (default), llm (asks the model that is checked), "
-        "llm:MODEL, nli:NAME_OR_PATH, numeric, normalised or exact",
-    )
-    add_structure_options(parser)
-    add("--estimator", default="bayes", help="bayes (default), histogram, ...")
-    add("--prior", metavar="FILE", help="a prior fitted on training questions")
-    add("--calibration", metavar="FILE", help="a file written by `semtropy calibrate`")
-    stop = parser.add_mutually_exclusive_group()
-    stop.add_argument(
-        "--variance", type=float, metavar="G", help="stop at this variance of the entropy (the paper's rule)"
-    )
-    stop.add_argument(
-        "--confidence",
-        type=float,
-        metavar="P",
-        help="stop when the verdict is certain with this probability (default: 0.95)",
-    )
-    add(
-        "--max-samples",
-        type=int,
-        default=10,
-        metavar="N",
-        help="draw at most N samples beside the answer; 0 judges the answer alone (default: 10)",
-    )
-    add(
-        "--one-by-one",
-        action="store_true",
-        help="draw one sample per round: fewest samples, longest wait",
-    )
-    add(
-        "--distinct",
-        action="store_true",
-        help="draw samples without replacement: none repeats the answer or another sample (hf: models)",
-    )
-    add("--max-seconds", type=float, metavar="S", help="stop after S seconds")
-    add("--answer", metavar="TEXT", help="judge this answer instead of asking for one")
-    add(
-        "--answer-temperature",
-        type=float,
-        default=0.1,
-        metavar="T",
-        help="the temperature of the answer that is asked for (default: 0.1)",
-    )
-    add(
-        "--threshold",
-        type=float,
-        default=THRESHOLD,
-        metavar="H",
-        help="flag above an entropy of H nats (default: 0.69, that of two equally likely meanings)",
-    )
-    add("--seed", type=int, help="seed for the draws, for models that support one")
+    add_flags(parser)
     add("--show-groups", action="store_true", help="list every wording under the meaning it was grouped with")
     add("--json", action="store_true", help="print the verdict as JSON, one line per prompt")
+    add(
+        "--dry-run", action="store_true", help="say what would be asked and what it may cost, and ask nothing"
+    )
+    add_config(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check one prompt, or a file of them."""
     try:
+        read_config(arguments.config, arguments, arguments.words)
+        arguments.opened = []  # models whose connections are closed at the end
         if arguments.prompt is not None and not arguments.prompt.strip():
             raise InputError("the prompt is empty: ask a question")
         prompt = arguments.prompt if arguments.messages is None else _messages(arguments.messages)
         if arguments.file is not None and arguments.answer is not None:
             raise InputError("--answer goes with one prompt, not with --file")
+        if arguments.dry_run:
+            say(_plan(arguments))
+            return 0
         checker = _checker(arguments)
     except InputError as error:
         say(f"semtropy check: {error}", file=sys.stderr)
         return USAGE
-    if arguments.file is not None:
-        from ._many import check_file
-
-        return check_file(checker, arguments)
-    return _one(checker, prompt, arguments)
+    try:
+        if arguments.file is not None:
+            return check_file(checker, arguments)
+        return _one(checker, prompt, arguments)
+    finally:
+        _keep_learned(checker, arguments)
+        for model in arguments.opened:
+            getattr(model, "close", lambda: None)()
 
 
 def _messages(path: str) -> list[dict[str, Any]]:
@@ -148,53 +228,170 @@ def _messages(path: str) -> list[dict[str, Any]]:
         raise InputError(f"--messages {path}: {error}") from error
 
 
-def _checker(arguments: argparse.Namespace) -> Checker:
-    from ..check import Checker, Options
-    from ..meaning import load_judge
-    from ..models import load_model
-    from ..stopping import Budget, Decided, Rounds, VarianceBelow
+def _price(arguments: argparse.Namespace) -> Price | None:
+    return None if arguments.price_per_token is None else Price(per_token=arguments.price_per_token)
 
-    options: Options = {
-        "judge": arguments.judge,
-        "estimator": arguments.estimator,
-        "budget": Budget(samples=arguments.max_samples, seconds=arguments.max_seconds),
-        "threshold": arguments.threshold,
-        "answer_temperature": arguments.answer_temperature,
-        "system": arguments.system,
-        **structure_options(arguments),  # type: ignore[typeddict-item]
-    }
+
+BRIEF_TOKENS = 64  # the limit of a brief answer: what one costs at most
+
+
+def _plan(arguments: argparse.Namespace) -> str:
+    """What a check would ask for, and what that may cost."""
+    most = 10 if arguments.max_samples is None else arguments.max_samples
+    given = arguments.answer is not None
+    asked = "at most" if given else "one answer and at most"
+    longest = arguments.max_tokens or BRIEF_TOKENS
+    parts = [
+        f"Would ask {arguments.model} for {asked} {most} sample{'s' * (most != 1)}, usually fewer.",
+        f"With answers of up to {longest} tokens that is at most {longest * (most + (not given))} tokens a prompt.",
+    ]
+    if arguments.price_per_token is not None:
+        money = arguments.price_per_token * longest * (most + (not given))
+        parts.append(
+            f"At {arguments.price_per_token:g} for a token it costs at most {money:.4g}, and the prompts."
+        )
+    else:
+        parts.append("--price-per-token P gives the cost.")
+    return " ".join(parts)
+
+
+def _checker(arguments: argparse.Namespace) -> Checker:
+    from ..checking import Checker
+
+    written = _given(arguments, *OPTIONS.keys() - _FOR_THE_MODEL - {"answer"})
+    options = {name: _READ[name](value) if name in _READ else value for name, value in written.items()}
+    options |= {"budget": _budget(arguments), "rule": _rule(arguments), "prior": _prior(arguments)}
+    options |= {"model": _model(arguments), "second": _second(arguments), "judge": _judge(arguments)}
     if arguments.one_by_one:
         options["rounds"] = Rounds(growth=1.0)
-    if arguments.variance is not None:
-        if not arguments.variance >= 0:
-            raise InputError(f"--variance is {arguments.variance}: a variance in squared nats, 0 or more")
-        options["rule"] = VarianceBelow(arguments.variance)
-    if arguments.confidence is not None:
-        options["rule"] = Decided(arguments.threshold, arguments.confidence)
-    if arguments.prior is not None:
-        options["prior"] = _read("..estimators", "Prior", arguments.prior)
-    if arguments.calibration is not None:
-        options["calibration"] = _read("..calibration", "Calibration", arguments.calibration)
-    address = {} if arguments.base_url is None else {"base_url": arguments.base_url}
-    if address and arguments.model.partition(":")[0] not in ("openai", "completions"):
+    arguments.opened += [options["model"], *options["second"]]
+    return Checker.load(**options)
+
+
+def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Those of the options that were given."""
+    return {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
+
+
+_FOR_THE_MODEL = {"base_url", "max_tokens"}
+
+
+def _model(arguments: argparse.Namespace) -> Any:
+    from ..models import load_model
+
+    if arguments.base_url is not None and arguments.model.partition(":")[0] not in ("openai", "completions"):
         raise InputError(
             f"--base-url goes with openai:MODEL or completions:MODEL, not with {arguments.model}"
         )
-    if address and arguments.distinct:
-        raise InputError("--distinct goes with hf:NAME_OR_PATH: an endpoint draws with replacement")
-    longest = {} if arguments.max_tokens is None else {"max_tokens": arguments.max_tokens}
-    if arguments.distinct:  # given by name, so that what cannot work is refused before the model is loaded
-        options |= {"model": arguments.model, "max_tokens": arguments.max_tokens, "replacement": False}
-    else:
-        options["model"] = load_model(arguments.model, **address, **longest)
+    return load_model(arguments.model, **_given(arguments, *_FOR_THE_MODEL))
+
+
+def _judge(arguments: argparse.Namespace) -> Any:
+    """The judge by name, or one that asks another model of the endpoint that is checked."""
     asked = (arguments.judge or "").removeprefix("llm:")
-    if address and asked.startswith(("openai:", "completions:")):  # another model of the same endpoint
-        options["judge"] = load_judge("llm", model=load_model(asked, **address))
-    return Checker.load(**options)
+    if arguments.base_url is None or not asked.startswith(("openai:", "completions:")):
+        return arguments.judge
+    from ..meaning import load_judge
+    from ..models import load_model
+
+    arguments.opened.append(load_model(asked, base_url=arguments.base_url))
+    return load_judge("llm", model=arguments.opened[-1])
+
+
+def _budget(arguments: argparse.Namespace) -> Budget | None:
+    price = _price(arguments)
+    if arguments.max_cost is not None and price is None:
+        raise InputError("--max-cost needs --price-per-token: what a generated token costs")
+    limits = _given(arguments, "max_samples", "max_seconds", "max_cost")
+    given = {name.removeprefix("max_"): value for name, value in limits.items()}
+    return Budget(**given, price=price) if given else None
+
+
+def _rule(arguments: argparse.Namespace) -> Rule | None:
+    if arguments.variance is not None and not arguments.variance >= 0:
+        raise InputError(f"--variance is {arguments.variance}: a variance in squared nats, 0 or more")
+    return rule_of(arguments.threshold, arguments.variance, arguments.confidence)
+
+
+def _second(arguments: argparse.Namespace) -> tuple[Any, ...]:
+    return tuple(_second_model(name, arguments) for name in arguments.second or ())
+
+
+def _second_model(name: str, arguments: argparse.Namespace) -> Any:
+    """A second model: at its own address with its own key, or another model of the endpoint that is checked."""
+    from ..models import load_model
+
+    longest = _given(arguments, "max_tokens")
+    if name.partition(":")[0] not in ("openai", "completions"):
+        return load_model(name, **longest)
+    if arguments.second_base_url is None:
+        return load_model(name, **_given(arguments, "base_url"), **longest)
+    # Never the first provider's key: it is no business of the second one.
+    key = os.environ.get("SECOND_API_KEY") or "none"
+    return load_model(name, base_url=arguments.second_base_url, api_key=key, **longest)
+
+
+def _prior(arguments: argparse.Namespace) -> Any:
+    """The prior: a fitted one, or one that learns, from what was learned before where that is kept."""
+    if arguments.prior is not None and arguments.prior != "learn":
+        fitted = _read("..estimators", "Prior", arguments.prior)
+        if arguments.learned is None:
+            return fitted
+    else:
+        fitted = None
+    if arguments.learned is not None:
+        from ..estimators import LearnedPrior
+
+        if not Path(arguments.learned).exists():
+            return LearnedPrior(fitted)
+        if fitted is not None:
+            raise InputError(
+                f"--prior begins a prior that learns, and {arguments.learned} is there: leave out one"
+            )
+        return LearnedPrior.load(arguments.learned)
+    many = arguments.file is not None and arguments.estimator == "bayes" and arguments.calibration is None
+    return "learn" if many or arguments.prior == "learn" else None
+
+
+def _keep_learned(checker: Checker, arguments: argparse.Namespace) -> None:
+    """Say what the prior has learned from many prompts, and write it where it is to be kept."""
+    learned = getattr(checker.terms.estimator, "learned", None)
+    if learned is None:
+        return
+    if arguments.file is not None and not arguments.json and learned.questions:
+        say(f"prior: {learned.state}", file=sys.stderr)
+    if arguments.learned is not None:
+        learned.save(arguments.learned)
 
 
 def _read(module: str, name: str, path: str) -> Any:
     return getattr(import_module(module, __package__), name).load(path)
+
+
+def _schema(path: str) -> dict[str, Any]:
+    data = option_json("--schema", path)
+    if not isinstance(data, dict):
+        raise InputError(f"--schema {path}: expected a JSON schema, which is an object")
+    return data
+
+
+def _tools(path: str) -> list[dict[str, Any]]:
+    tools = option_json("--tools", path)
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise InputError(f"--tools {path}: expected a list of tools, as in a request to an endpoint")
+    return tools
+
+
+# Options whose flag does not give the value itself: a file, a list with commas, or a word for None.
+_READ: dict[str, Callable[[str], Any]] = {
+    "schema": _schema,
+    "tools": _tools,
+    "choices": lambda text: [each.strip() for each in text.split(",")],
+    "required": lambda text: [each.strip() for each in text.split(",") if each.strip()],
+    "claims": lambda text: None if text == "none" else text,
+    "claim_prior": partial(_read, "..claims", "ClaimPrior"),
+    "calibration": partial(_read, "..calibration", "Calibration"),
+}
 
 
 def _one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -> int:
@@ -202,6 +399,8 @@ def _one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -> int
     interrupted = False
     try:
         if arguments.json or not sys.stdout.isatty():
+            from ._terminal import still_asking
+
             with still_asking(checker.model.name, steps, sys.stderr):
                 steps.extend(checker.stream(prompt, answer=arguments.answer, rng=arguments.seed))
         else:
@@ -220,9 +419,11 @@ def _watch(checker: Checker, prompt: Prompt, arguments: argparse.Namespace, step
     from rich.live import Live
 
     from ..conversation import last_question
-    from ._drawing import draw_steps
+    from ._terminal import draw_steps
 
     question = last_question(prompt)
+    from ._terminal import LivePicture
+
     picture = LivePicture(checker.model.name, lambda: draw_steps(question, steps, checker.terms))
     with Live(get_renderable=picture, refresh_per_second=2) as live:
         try:
@@ -240,10 +441,15 @@ def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        from ._drawing import draw_verdict
+        from ._terminal import draw_verdict
 
         Console().print(draw_verdict(verdict))
     else:
         say(verdict.explain())
+    price = _price(arguments)
+    if price is not None and verdict.spent.tokens is not None and not arguments.json:
+        say(
+            f"Its {verdict.spent.tokens} generated tokens cost {price.of(verdict.spent):.4g}, the prompts not counted."
+        )
     if arguments.show_groups and not arguments.json:
         say(verdict.show_groups())

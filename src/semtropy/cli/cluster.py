@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._judging import add_judging, judge_and_report
+from ._options import add_judging, judge_and_report
 
 if TYPE_CHECKING:
     import argparse
-
-__all__ = ["register"]
 
 
 def register(commands: Any) -> None:
@@ -35,7 +33,7 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Cluster, and report what it took."""
-    from ..study.cluster import RowGrouping
+    from ..study.judging import RowGrouping
 
     judging = RowGrouping(arguments.mode, arguments.all, arguments.window)
     return judge_and_report(arguments, judging, doing="grouping by meaning")

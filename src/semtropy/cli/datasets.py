@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["register"]
-
 
 def register(commands: Any) -> None:
     """Add the command to the parser."""
@@ -25,8 +23,7 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line a set."""
-    from ..study.generate.datasets import available
-    from ..study.generate.named_sets import NAMED_SETS
+    from ..study.generate.datasets import NAMED_SETS, available
 
     rows = [
         {"name": name, "questions": recipe.size, "about": recipe.about, "from": available(name)}

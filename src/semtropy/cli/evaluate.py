@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ._engine import add_engine, engine_of
+from ._options import add_engine, engine_of
 from ._text import say
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["register"]
 
 MOST_SAMPLES = 100_000  # of one question, in a study
 
@@ -61,10 +60,33 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="N",
         help="number of processes (default: one per core); the results do not depend on it",
     )
+    _add_other_studies(parser)
     add_engine(parser)
     add("--json", type=Path, metavar="OUT", help="write the results as JSON")
     add("--out", type=Path, metavar="DIR", help="write tables, figures and a report to this folder")
     parser.set_defaults(run=run)
+
+
+def _add_other_studies(parser: argparse.ArgumentParser) -> None:
+    """Options that ask for another study than the comparison of estimators."""
+    add = parser.add_argument
+    add(
+        "--second",
+        metavar="RECORDING",
+        help="answers of another model to the same questions: what they add, instead of comparing estimators",
+    )
+    add(
+        "--judge",
+        metavar="J",
+        default="builtin",
+        help="the judge that compares answers of both models (--second), or claims and samples (--claims); default: "
+        "builtin",
+    )
+    add(
+        "--claims",
+        action="store_true",
+        help="recordings of long answers with labelled claims: how well each method finds the wrong ones",
+    )
 
 
 def _add_comparisons(parser: argparse.ArgumentParser) -> None:
@@ -82,16 +104,20 @@ def _add_comparisons(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, write what was asked for, print the main tables."""
+    from ..files import check_output_file, check_output_folder, write_file
     from ..study.evaluate import evaluate
-    from ..study.evaluate.parallel import available_cores
     from ..study.evaluate.report import summary, write_study
-    from ..study.output import check_output_file, check_output_folder, write_file
+    from ..study.evaluate.run import available_cores
 
     if arguments.json is not None:
         check_output_file(arguments.json, *arguments.recordings)
+    if arguments.second is not None:
+        return _second(arguments)
+    if arguments.claims:
+        return _claims(arguments)
     if arguments.out is not None:
         check_output_folder(arguments.out)
-        from ..study.evaluate.report.figures import blank_figure
+        from ..study.evaluate.figures import blank_figure
 
         blank_figure()  # fails now, not after the work, where matplotlib is missing
     results = evaluate(
@@ -119,6 +145,43 @@ def run(arguments: argparse.Namespace) -> int:
         write_study(results, arguments.out)
         print(f"semtropy: wrote {arguments.out / 'report.html'} and what it is made of", file=sys.stderr)
     say(summary(results), end="")
+    return 0
+
+
+def _second(arguments: argparse.Namespace) -> int:
+    """What the answers of another model add to one recording."""
+    import json
+
+    from ..files import write_file
+    from ..study.second import join, study_second
+
+    if len(arguments.recordings) != 1 or arguments.out is not None:
+        raise InputError("--second goes with one recording, and with --json rather than --out")
+    joined = join(arguments.recordings[0], arguments.second, arguments.judge, seed=arguments.seed)
+    costs = [budget for budget in parse_budgets(arguments.budgets) if budget > 0]
+    found = study_second(joined, costs=costs, seeds=arguments.seeds, seed=arguments.seed)
+    if arguments.json is not None:
+        write_file(arguments.json, json.dumps({"second": found.to_dict()}, indent=2) + "\n")
+    say(found.table(), end="")
+    return 0
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    """How well the wrong claims of long answers are found."""
+    import json
+
+    from ..files import write_file
+    from ..study.claims import claims_json, claims_table, read_answers, study_claims
+
+    if arguments.out is not None:
+        raise InputError("--claims goes with --json rather than --out")
+    answers = read_answers(arguments.recordings, arguments.judge)
+    found = study_claims(
+        answers, budgets=parse_budgets(arguments.budgets), seeds=arguments.seeds, seed=arguments.seed
+    )
+    if arguments.json is not None:
+        write_file(arguments.json, json.dumps(claims_json(found), indent=2) + "\n")
+    say(claims_table(found), end="")
     return 0
 
 

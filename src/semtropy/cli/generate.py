@@ -8,13 +8,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ._engine import add_engine, ray_options
+from ._options import add_engine, ray_options
 from ._text import say
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["register"]
+    from ..study.generate.datasets import Dataset
+    from ..study.generate.requests import GenerationPlan
 
 
 def register(commands: Any) -> None:
@@ -45,13 +46,14 @@ def register(commands: Any) -> None:
         metavar="S",
         help="seed for the choice of questions and the draws (default: 10)",
     )
-    add(
-        "--distinct",
-        action="store_true",
-        help="draw samples without replacement, so that none repeats another (hf: models; needs --no-p-true)",
-    )
     add("--with-context", action="store_true", help="include the context of a question in its prompt")
-    add("--no-p-true", action="store_true", help="do not compute P(True)")
+    p_true = command.add_mutually_exclusive_group()
+    p_true.add_argument(
+        "--p-true",
+        action="store_true",
+        help="compute P(True), the model's own probability that its answer is true; usual for a named dataset",
+    )
+    p_true.add_argument("--no-p-true", action="store_true", help="do not compute P(True); usual for a file")
     add("--grader", metavar="G", help="f1, exact, numeric or model:NAME (default: depends on the dataset)")
     add(
         "--judge",
@@ -112,18 +114,15 @@ def _add_engine_options(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Generate; exit code 1 when questions failed and are left for the next run."""
     from ..models import load_model
+    from ..models.openai import endpoint_address
     from ..study.generate import generate
     from ..study.generate.datasets import load_dataset
     from ..study.generate.engines import load_engine
-    from ..study.generate.prompts import BriefPrompt
-    from ..study.generate.requests import GenerationPlan
     from .progress import watching
 
     if arguments.samples < 1:
         raise InputError(f"--samples is {arguments.samples}: at least 1")
     options = dict(map(_option, arguments.model_option))
-    if arguments.distinct:
-        options["replacement"] = False
     dataset = load_dataset(
         arguments.dataset,
         data=arguments.data,
@@ -131,22 +130,20 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         examples_from=arguments.examples_from,
     )
-    plan = GenerationPlan(
-        prompt=BriefPrompt(dataset.examples, arguments.with_context or dataset.with_context),
-        samples=arguments.samples,
-        temperature=arguments.temperature,
-        seed=arguments.seed,
-        grader=arguments.grader or dataset.grader,
-        judge=arguments.judge,
-        p_true=None if arguments.no_p_true else (),
-        replacement=options.get("replacement", True),
-    )
+    plan = _plan(arguments, dataset)
     make_model = functools.partial(load_model, arguments.model, **options)
     engine = load_engine(arguments.engine, make_model, **_engine_options(arguments))
     say(dataset.description, file=sys.stderr)
     with watching(sys.stderr) as watch:
         report = generate(
-            dataset, plan, engine, arguments.out, model=arguments.model, settings=options, watch=watch
+            dataset,
+            plan,
+            engine,
+            arguments.out,
+            model=arguments.model,
+            settings=options,
+            endpoint=endpoint_address(arguments.model, options),
+            watch=watch,
         )
     done = report.progress
     print(f"{done.done} of {done.total} questions in {arguments.out}, {done.resumed} of them from before")
@@ -158,6 +155,20 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 0 if report.complete else 1
+
+
+def _plan(arguments: argparse.Namespace, dataset: Dataset) -> GenerationPlan:
+    from ..study.generate.requests import BriefPrompt, GenerationPlan
+
+    return GenerationPlan(
+        prompt=BriefPrompt(dataset.examples, arguments.with_context or dataset.with_context),
+        samples=arguments.samples,
+        temperature=arguments.temperature,
+        seed=arguments.seed,
+        grader=arguments.grader or dataset.grader,
+        judge=arguments.judge,
+        p_true=() if arguments.p_true or (dataset.named and not arguments.no_p_true) else None,
+    )
 
 
 def _engine_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -9,10 +9,8 @@ from typing import Any
 
 from ._text import say
 
-__all__ = ["register"]
-
 # The names of semtropy.recording.importers.FORMATS, so that the parser need not import them; a test compares.
-FORMATS = ("nature", "paper", "lm-polygraph", "uqlm", "inspect", "csv")
+FORMATS = ("nature", "paper", "lm-polygraph", "uqlm", "inspect", "csv", "selfcheckgpt", "factscore")
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..nouns import Judge
     from ..recording import Row
 
-__all__ = ["register"]
 
 BAR = 20
 _UNLIMITED = 10_000  # columns where there is no terminal
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _warn(judge: Judge | None, rows: Sequence[Row]) -> None:
     """Say once for all questions what the judge has to say of its grouping."""
-    from ..meaning.scripts import judge_warnings
+    from ..meaning.spelling import judge_warnings
 
     texts = [[sample.text for sample in row.samples] for row in rows]
     if any(judge_warnings(judge, each) for each in texts):

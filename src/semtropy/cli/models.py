@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["register"]
-
 
 def register(commands: Any) -> None:
     """Add the command to the parser."""
@@ -38,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         removed = weights.remove(arguments.name)
         print(f"{arguments.name}: {'removed' if removed else 'was not there'}")
         return 0
-    from ..models.progress import shown
+    from ..models.weights import shown
 
     path = weights.where(arguments.name)
     if path is None:

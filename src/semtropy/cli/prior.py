@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["register"]
-
 FEW = 30
 
 
@@ -28,6 +26,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     fit.add_argument(
         "recordings", nargs="+", metavar="RECORDING", help="recordings of the model, with meanings"
     )
+    fit.add_argument(
+        "--claims",
+        action="store_true",
+        help="fit the prior of long answers instead, to recordings with claims; for --claim-prior of check",
+    )
+    fit.add_argument(
+        "--judge",
+        metavar="J",
+        default="builtin",
+        help="with --claims, the judge that relates claims to samples where no votes are stored (default: builtin)",
+    )
     fit.add_argument("--out", required=True, type=Path, metavar="FILE", help="the file to write")
     fit.set_defaults(run=run)
 
@@ -35,10 +44,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(arguments: argparse.Namespace) -> int:
     """Fit and write."""
     from ..estimators import Prior
+    from ..files import check_output_file, explained
     from ..recording import read_recording
-    from ..study.output import check_output_file, explained
 
     check_output_file(arguments.out, *arguments.recordings)
+    if arguments.claims:
+        return _fit_claims(arguments)
     recordings = [read_recording(path) for path in arguments.recordings]
     rows = [row for recording in recordings for row in recording]
     prior = Prior.combine([Prior.fit(recording) for recording in recordings])
@@ -52,4 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if len(rows) < FEW:
         print(f"fewer than {FEW} questions: expect little more than the prior that ships gives")
+    return 0
+
+
+def _fit_claims(arguments: argparse.Namespace) -> int:
+    """Fit the prior of long answers, which needs votes but no labels."""
+    from ..claims import ClaimPrior
+    from ..study.claims import read_answers
+
+    answers = read_answers(arguments.recordings, arguments.judge)
+    prior = ClaimPrior.fit(answer.votes for answer in answers)
+    prior.save(arguments.out)
+    print(f"{arguments.out}: fitted on the claims of {len(answers)} answers")
     return 0

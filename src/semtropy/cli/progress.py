@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from ..study.generate.run import Progress
 
-__all__ = ["GroupingProgress", "describe", "watching"]
 
 EVERY = 10.0  # seconds between lines where there is no terminal
 _FIRST, _NEXT = 2.0, 5.0  # seconds until the first line about grouping, and between lines

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-__all__ = ["register"]
-
 
 def register(commands: Any) -> None:
     """Add the command and its verbs to the parser."""
@@ -51,7 +49,7 @@ def _verb(verbs: Any, name: str, summary: str, run: Callable[[argparse.Namespace
 
 def run_info(arguments: argparse.Namespace) -> int:
     """Print a summary of a recording."""
-    from ..recording.store_tools import summarise
+    from ..recording.store import summarise
 
     summary = dataclasses.asdict(summarise(arguments.recording))
     if arguments.json:
@@ -66,7 +64,7 @@ def run_info(arguments: argparse.Namespace) -> int:
 
 def run_verify(arguments: argparse.Namespace) -> int:
     """Print the faults of each recording."""
-    from ..recording.store_tools import verify
+    from ..recording.store import verify
 
     wrong = 0
     for recording in arguments.recording:
@@ -80,7 +78,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
 def run_merge(arguments: argparse.Namespace) -> int:
     """Merge folders."""
-    from ..recording.store_tools import merge
+    from ..recording.store import merge
 
     print(f"{merge(arguments.sources, arguments.out)} questions in {arguments.out}")
     return 0
@@ -88,7 +86,7 @@ def run_merge(arguments: argparse.Namespace) -> int:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Write one file."""
-    from ..recording.store_tools import export
+    from ..recording.store import export
 
     print(f"{export(arguments.recording, arguments.file)} questions in {arguments.file}")
     return 0

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._judging import add_judging, judge_and_report
+from ._options import add_judging, judge_and_report
 
 if TYPE_CHECKING:
     import argparse
-
-__all__ = ["register"]
 
 
 def register(commands: Any) -> None:
@@ -31,6 +29,6 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Relate, and report what it took."""
-    from ..study.relate import RowRelating
+    from ..study.judging import RowRelating
 
     return judge_and_report(arguments, RowRelating(arguments.first, arguments.all), doing="relating")

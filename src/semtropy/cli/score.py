@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ._engine import add_engine, engine_of
+from ._options import add_engine, engine_of
 from ._text import json_text, one_line
 
 if TYPE_CHECKING:
-    from ..inquiry import Calibrated
-    from ..score import Scored
+    from ..scoring import Scored
+    from ..stopping import Calibrated
 
-__all__ = ["register"]
 
 _BATCH = 64  # rows that a worker of a cluster is given at a time
 
@@ -61,7 +60,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(arguments: argparse.Namespace) -> int:
     """Score question by question, printing each as it is done."""
     from ..recording import open_recording
-    from ..score import row_scoring
+    from ..scoring import row_scoring
     from .progress import GroupingProgress
 
     def ungrouped() -> int:
@@ -91,7 +90,7 @@ def _calibration(path: Path | None, estimator: str) -> Calibrated | None:
     if path is None:
         return None
     found: Calibrated = import_module("..calibration", __package__).Calibration.load(path)
-    if found.estimator != estimator:
+    if found.estimator not in (estimator, "claims"):
         raise InputError(f"{path}: was fitted for the estimator {found.estimator}, not {estimator}")
     return found
 

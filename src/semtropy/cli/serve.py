@@ -10,8 +10,6 @@ from ..server.settings import Settings, flag_fields, kind, split_list
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["register"]
-
 
 def register(commands: Any) -> None:
     """Add the command to the parser: a flag for every setting but the secrets."""

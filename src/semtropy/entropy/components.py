@@ -29,25 +29,122 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from ..errors import InputError
-from .inputs import LARGEST_SIZE
+from ..errors import ImpossibleLogprobs, InputError
+from ..evidence import MOST_EXCESS
+from .contour import exact_room
+from .dirichlet import entropy_term
+from .inputs import LARGEST_SIZE, check_counts, clean_floors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .observations import Observations
+    from ..nouns import Evidence
 
     Floats = NDArray[np.float64]
 
-__all__ = [
-    "Component",
-    "ComponentGrid",
-    "DirichletComponent",
-    "PitmanYorComponent",
-    "SequencePrior",
-    "component_grid",
-    "placement",
-]
+
+# Sufficient statistics of one question's samples, rounded to the precision of the log-probabilities.
+
+
+# Log-probabilities are sums of rounded 32-bit numbers: room below this is indistinguishable from none, and further
+# digits would only order questions by their rounding.
+LEAST_ROOM = 1e-6
+DIGITS = 6
+LEAST_LOGPROB = -700.0
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """What the two-level model needs of a question's samples and judged answer; every field has one entry per meaning.
+
+    floors      summed probability of the distinct sequences found, a lower bound of the meaning's probability; a bare
+                lower bound where none was found
+    found       number of distinct sequences found with a known probability
+    logprobs    their log-probabilities, in order of discovery
+    no_logprob  number of draws whose probability is unknown
+    judged      the meaning of the judged answer; None where there is none
+
+    >>> from semtropy import Evidence
+    >>> Observations.of(Evidence(counts=(2, 1), floors=(0.5, 0.0))).floors.round(3)
+    array([0.5, 0. ])
+    """
+
+    floors: Floats
+    found: Floats
+    logprobs: tuple[tuple[float, ...], ...]
+    no_logprob: Floats
+    judged: int | None = None
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Observations:
+        """The statistics of real samples. Probabilities that sum to more than 1.01 are an error."""
+        known, no_logprob = _with_answer(evidence)
+        logprobs = tuple(tuple(_bounded(logprob) for logprob in own) for own in known)
+        floors = np.array([math.fsum(math.exp(logprob) for logprob in own) for own in logprobs])
+        bare = evidence.bare_floors
+        if bare:
+            floors[: len(bare)] += bare
+        total = float(floors.sum())
+        if not total <= 1 + MOST_EXCESS:
+            raise ImpossibleLogprobs(
+                f"the probabilities of the distinct sequences seen sum to {total:.4g}: their log-probabilities are not "
+                "those of the distribution they were drawn from (another temperature? a prefix?)"
+            )
+        found = np.array([len(own) for own in logprobs], dtype=float)
+        floors = clean_floors(floors / max(total, 1.0), LEAST_ROOM)
+        unknown = np.array(no_logprob, dtype=float)
+        check_counts(unknown, 0, "no_logprob")
+        judged = None if evidence.answer is None else evidence.answer.meaning
+        return cls(floors, found, logprobs, unknown, judged)
+
+    def with_draw(self, meaning: int) -> Observations:
+        """The observations with one more draw of `meaning` whose log-probability is unknown."""
+        more = self.no_logprob.copy()
+        more[meaning] += 1
+        return replace(self, no_logprob=more)
+
+    @property
+    def settled(self) -> float | None:
+        """The entropy, where the sequences found have all of the probability; None where they do not."""
+        if exact_room(self.floors) > 2 * LEAST_ROOM:
+            return None
+        return max(0.0, float(entropy_term(self.floors / self.floors.sum()).sum()))
+
+
+def _bounded(logprob: float) -> float:
+    """A log-probability to the digits it has, and not so low that its probability is 0 as a float.
+
+    Long texts reach that: a meaning whose only sequence has the probability 0 could not have been seen.
+    """
+    return round(min(max(logprob, LEAST_LOGPROB), 0.0), DIGITS)
+
+
+def _with_answer(evidence: Evidence) -> tuple[list[tuple[float, ...]], list[int]]:
+    """Log-probabilities of the known sequences of each meaning, and draws without one, the judged answer included.
+
+    The answer comes before the samples: it is the first sequence of its meaning. Its meaning is the last one where
+    no sample has it.
+    """
+    logprobs, no_logprob = list(evidence.logprobs), list(evidence.no_logprob)
+    answer = evidence.answer
+    if answer is None:
+        return logprobs, no_logprob
+    if answer.meaning == len(logprobs):
+        logprobs.append(())
+        no_logprob.append(0)
+    own = logprobs[answer.meaning]
+    if answer.logprob is None:
+        no_logprob[answer.meaning] += 1
+    elif answer.sequence is None:
+        logprobs[answer.meaning] = (answer.logprob, *own)
+    else:
+        logprobs[answer.meaning] = (
+            own[answer.sequence],
+            *own[: answer.sequence],
+            *own[answer.sequence + 1 :],
+        )
+    return logprobs, no_logprob
+
 
 # Within these limits, and those of `inputs`, the integrals converge; beyond, doubles no longer resolve them.
 LEAST_DISCOUNT, MOST_DISCOUNT = 1e-6, 0.999
@@ -121,6 +218,8 @@ class DirichletComponent:
     alpha      parameter of the symmetric Dirichlet: small where one meaning dominates
     sequences  the prior over the sequences of each meaning
     sizes      the numbers of meanings to consider, ascending
+    anchor     draws of the judged answer's meaning that the component takes for granted, the answer among them: its
+               share is near (alpha + anchor) / (K alpha + anchor). 0 for none
 
     >>> DirichletComponent(0.5, SequencePrior(1.0), (1, 2, 5)).points
     (1, 2, 5)
@@ -129,14 +228,20 @@ class DirichletComponent:
     alpha: float
     sequences: SequencePrior
     sizes: tuple[int, ...]
+    anchor: float = 0.0
 
     def __post_init__(self) -> None:
+        _check_anchor(self.anchor)
         if not 1e-6 <= self.alpha <= 1e3:
             raise InputError(f"alpha is {self.alpha}: it must be a number from 1e-6 to 1000")
         if not self.sizes or self.sizes[0] < 1 or list(self.sizes) != sorted(set(self.sizes)):
             raise InputError("sizes must be ascending whole numbers from 1")
         if self.sizes[-1] > LARGEST_SIZE:
             raise InputError(f"sizes contains {self.sizes[-1]:g}; the largest supported is {LARGEST_SIZE:g}")
+
+    def powers(self, seen: Observations) -> tuple[Floats, Floats]:
+        """p and q of each seen meaning's factor b^p (b - floor)^(q - 1)."""
+        return _anchored(self, seen)
 
     @property
     def points(self) -> tuple[float, ...]:
@@ -155,6 +260,7 @@ class PitmanYorComponent:
     discount        how heavy the tail of rare meanings is, between 0 and 1
     sequences       the prior over the sequences of each meaning
     concentrations  the concentrations to consider, ascending: the larger, the more meanings
+    anchor          as for a Dirichlet: the answer's share is near anchor / (concentration + anchor)
 
     >>> PitmanYorComponent(0.25, SequencePrior(0.3), (1.0, 10.0)).alpha
     -0.25
@@ -163,8 +269,10 @@ class PitmanYorComponent:
     discount: float
     sequences: SequencePrior
     concentrations: tuple[float, ...]
+    anchor: float = 0.0
 
     def __post_init__(self) -> None:
+        _check_anchor(self.anchor)
         if not LEAST_DISCOUNT <= self.discount <= MOST_DISCOUNT:
             raise InputError(
                 f"the discount over meanings is {self.discount}: it must lie between {LEAST_DISCOUNT:g} and "
@@ -179,6 +287,10 @@ class PitmanYorComponent:
         """-discount, which takes the place of a Dirichlet's alpha."""
         return -self.discount
 
+    def powers(self, seen: Observations) -> tuple[Floats, Floats]:
+        """p and q of each seen meaning's factor b^p (b - floor)^(q - 1)."""
+        return _anchored(self, seen)
+
     @property
     def points(self) -> tuple[float, ...]:
         """The concentrations, one grid point each."""
@@ -191,6 +303,20 @@ class PitmanYorComponent:
 
 
 Component = DirichletComponent | PitmanYorComponent
+
+
+def _check_anchor(anchor: float) -> None:
+    if not (anchor == 0 or 1 <= anchor <= 1e4):
+        raise InputError(f"anchor is {anchor}: 0, or a number of draws from 1 to 10000")
+
+
+def _anchored(component: Component, seen: Observations) -> tuple[Floats, Floats]:
+    p, q = component.sequences.powers(component.alpha, seen)
+    if component.anchor:
+        if seen.judged is None:
+            raise InputError("an anchored component needs a judged answer")
+        p[seen.judged] += component.anchor - 1
+    return p, q
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +344,18 @@ def component_grid(component: Component, seen: int) -> ComponentGrid:
         mass, constant = c + seen * d, gammaln(c) - seen * gammaln(1 - d)
         for i in range(seen):
             constant += np.log(c + i * d)
+        if component.anchor:  # the probability that all of these draws have one meaning
+            a = component.anchor
+            constant -= np.log(c) + gammaln(c) - gammaln(c + a) + gammaln(a - d) - gammaln(1 - d)
         return ComponentGrid(np.arange(c.size), mass, constant)
     sizes = np.array(component.sizes, dtype=float)
     reached = np.maximum(sizes, seen)
     constant = placement(reached, seen, component.alpha)
+    if component.anchor:
+        alpha, a = component.alpha, component.anchor
+        constant = constant - (
+            placement(reached, 1, alpha) + gammaln(alpha + a) - gammaln(reached * alpha + a)
+        )
     return ComponentGrid(np.flatnonzero(sizes >= seen), (reached - seen) * component.alpha, constant)
 
 

@@ -9,26 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ImpossibleLogprobs, InputError
-from ..evidence_checks import LARGEST_COUNT
-from .product_density import exact_room
+from ..evidence import LARGEST_COUNT
+from .contour import exact_room
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = [
-    "check_alpha",
-    "check_counts",
-    "check_sizes",
-    "clean_batch",
-    "clean_floors",
-    "ends",
-    "joined",
-    "vector",
-    "whole_counts",
-    "whole_sizes",
-]
 
 # Floors come from sums of exponentials of rounded log-probabilities: an excess over 1 up to this is rounding.
 EXCESS_ALLOWED = 1e-6

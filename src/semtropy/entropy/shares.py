@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["ShareDistribution", "predictive_probabilities", "share_distribution"]
 
 TOLERANCE = 1e-5  # of the entropy's moments, which converge after the constants used here
 LEAST_VARIANCE = 1e-14  # below this a share is a point

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ConvergenceError, InputError
-from .components import Component, DirichletComponent, SequencePrior, component_grid
+from .components import Component, DirichletComponent, Observations, SequencePrior, component_grid
 from .contour import Problems, screen, solve
 from .inputs import check_alpha, clean_floors, ends, vector, whole_counts, whole_sizes
-from .observations import Observations
 from .truncated_dirichlet import Moments
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["component_moments", "estimated_log_evidence", "two_level_moments"]
 
 # Columns whose estimated log-weight is this far below the best are not integrated. Estimates are off by less than a
 # unit mostly, by up to four where one meaning takes all the room.
@@ -123,7 +121,7 @@ class _Columns:
         for seen in observations:
             for component, start in zip(components, starts.tolist(), strict=False):
                 grid = component_grid(component, seen.floors.size)
-                own_p, own_q = component.sequences.powers(component.alpha, seen)
+                own_p, own_q = component.powers(seen)
                 p.append(own_p)
                 q.append(own_q)
                 floors.append(seen.floors)

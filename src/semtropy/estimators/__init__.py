@@ -6,31 +6,32 @@ Scores of the judged answer alone (`log-likelihood`, `p-true`, `length`) are ano
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InputError
+from .learning import LearnedPrior, Learning
 from .paper import PaperPrior
 from .prior import Prior
 
 if TYPE_CHECKING:
     from ..nouns import Estimator
 
-__all__ = ["NAMES", "PaperPrior", "Prior", "load_estimator"]
+__all__ = ["NAMES", "LearnedPrior", "PaperPrior", "Prior", "load_estimator"]
 
-# One file for each estimator, and one line here.
+# The module and the class of each estimator.
 _REGISTRY = {
     "agreement": ("bayes", "AgreementScore"),
     "bayes": ("bayes", "Bayes"),
     "bayes-paper": ("paper", "BayesPaper"),
-    "histogram": ("histogram", "Histogram"),
-    "rescaled": ("rescaled", "Rescaled"),
-    "rescaled-length": ("rescaled", "RescaledLength"),
-    "miller-madow": ("miller_madow", "MillerMadow"),
-    "chao-shen": ("chao_shen", "ChaoShen"),
-    "james-stein": ("james_stein", "JamesStein"),
-    "nsb": ("nsb", "Nsb"),
-    "pitman-yor": ("pitman_yor", "PitmanYor"),
-    "evidential": ("evidential", "Evidential"),
+    "histogram": ("counts", "Histogram"),
+    "rescaled": ("counts", "Rescaled"),
+    "rescaled-length": ("counts", "RescaledLength"),
+    "miller-madow": ("counts", "MillerMadow"),
+    "chao-shen": ("counts", "ChaoShen"),
+    "james-stein": ("counts", "JamesStein"),
+    "nsb": ("nonparametric", "Nsb"),
+    "pitman-yor": ("nonparametric", "PitmanYor"),
+    "evidential": ("counts", "Evidential"),
 }
 NAMES = tuple(name for name in _REGISTRY if name != "agreement")
 """The names that `load_estimator` knows."""
@@ -60,7 +61,8 @@ def load_estimator(name: str, **options: Any) -> Estimator:
     """Return the estimator called `name`.
 
     name     one of `semtropy.estimators.NAMES`
-    options  keyword arguments of its constructor, such as `prior=`
+    options  keyword arguments of its constructor, such as `prior=`; for bayes, "learn" or a `LearnedPrior` gives a
+             prior that learns
 
     >>> load_estimator("histogram").name
     'histogram'
@@ -77,8 +79,12 @@ def load_method(name: str, **options: Any) -> Estimator:
     """Return the estimator called `name`, or the score `agreement`, which studies compare with estimators."""
     if name not in _REGISTRY:
         raise InputError(f"no estimator is called {name!r}: choose one of {', '.join(NAMES)}")
-    if options.get("prior") is not None:
-        _check_prior(name, options["prior"])
+    prior = options.get("prior")
+    if name == "bayes" and (prior == "learn" or isinstance(prior, LearnedPrior)):
+        learning: Any = Learning(LearnedPrior() if isinstance(prior, str) else prior)
+        return cast("Estimator", learning)
+    if prior is not None:
+        _check_prior(name, prior)
     module, attribute = _REGISTRY[name]
     made: Estimator = getattr(import_module(f".{module}", __name__), attribute)(**options)
     return made

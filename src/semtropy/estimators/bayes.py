@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..entropy.components import Component, component_grid
+from ..entropy.components import Component, Observations, component_grid
 from ..entropy.distribution import Known, Mixture, PosteriorComponent, mix, significant
-from ..entropy.observations import Observations
+from ..entropy.shares import ShareDistribution, share_distribution
 from ..entropy.two_level import component_moments
 from ..errors import ConvergenceError, InputError
-from ..nouns import Agreement, Belief, Beliefs, Evidence, JudgedAnswer, KnownAgreement
-from .agreement import PosteriorAgreement
-from .ends import readings
+from ..nouns import Agreement, Belief, Beliefs, Evidence, JudgedAnswer, KnownAgreement, central_interval
+from .fitting import readings
 from .prior import Prior
 
 if TYPE_CHECKING:
@@ -25,16 +25,64 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["AgreementScore", "Bayes"]
+
+# Agreement under the two-level model: the posterior of the probability of the judged answer's meaning.
+
+
+DROPPED = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorAgreement:
+    """The agreement of a belief, integrated when it is first asked for: most rounds of a check do not need it."""
+
+    components: Sequence[PosteriorComponent]
+    observations: Observations
+    meaning: int
+
+    @cached_property
+    def _shares(self) -> tuple[ShareDistribution, float]:
+        return share_distribution(_heaviest(self.components), self.meaning, self._rival())
+
+    def _rival(self) -> int | None:
+        """The meaning besides the answer's that has the most evidence."""
+        seen = self.observations
+        evidence = seen.floors + seen.no_logprob / (1 + seen.no_logprob.sum())
+        evidence[self.meaning] = -1.0
+        return int(evidence.argmax()) if evidence.size > 1 else None
+
+    @property
+    def mean(self) -> float:
+        """The predictive probability of the answer's meaning."""
+        return self._shares[0].mean
+
+    @property
+    def rival(self) -> float:
+        """The predictive probability of the strongest of the other meanings."""
+        return self._shares[1]
+
+    def interval(self, level: float = 0.9) -> tuple[float, float] | None:
+        """The central credible interval."""
+        return central_interval(self._shares[0], level)
+
+    def probability_below(self, x: float) -> float:
+        """P(agreement < x); 0 without any integral where the answer's own sequences are more probable than x."""
+        if self.observations.floors[self.meaning] >= x:
+            return 0.0
+        return float(self._shares[0].cdf([x])[0])
+
+
+def _heaviest(components: Sequence[PosteriorComponent]) -> list[PosteriorComponent]:
+    """The components without those of the least weight, `DROPPED` of it in all; their order is kept."""
+    weights = np.array([component.weight for component in components])
+    ascending = np.argsort(weights, kind="stable")
+    least = set(ascending[np.cumsum(weights[ascending]) <= DROPPED * weights.sum()].tolist())
+    return [component for i, component in enumerate(components) if i not in least]
+
 
 TOLERANCE = 1e-5  # of the mean, in nats; on real evidence the error is below 1e-6
 CHUNK = 256
-DEFAULT_PRIOR = (
-    "no prior was fitted to this model, so the one that ships was used: "
-    "`semtropy prior fit RECORDING --out FILE` fits one"
-)
 NO_ENDS = "the log-probabilities leave out the end token, so its probability is estimated"
-DISTINCT = "samples were drawn without replacement: their counts are of different wordings, not frequencies"
 NO_FLOORS = "no sample has a usable log-probability: the belief rests on counts alone"
 
 
@@ -52,7 +100,12 @@ class Bayes:
     name: str = field(default="bayes", init=False)
     has_variance: bool = field(default=True, init=False)
     uses_answer: bool = field(default=True, init=False)
-    without_replacement: bool = field(default=True, init=False)
+
+    @property
+    def state(self) -> str | None:
+        """What the prior was fitted on; None for the one that ships."""
+        n = self.prior.trained_on
+        return f"fitted on {n} question{'s' * (n != 1)}" if n else None
 
     def __call__(self, evidence: Evidence) -> Belief:
         found = [self._posterior_of(each) for each in self._readings(evidence)]
@@ -72,11 +125,12 @@ class Bayes:
             None if evidence.answer is None else PosteriorAgreement(parts, seen, evidence.answer.meaning)
         )
         distribution = Mixture(parts, moments=(means[matter], variances[matter]))
-        return Belief(mean, variance, distribution, self._notes(evidence, seen), agreement)
+        notes, counted = self._notes(evidence, seen), not seen.floors.any()
+        return Belief(mean, variance, distribution, notes, agreement, self._unopposed(evidence), counted)
 
     def _readings(self, evidence: Evidence) -> Iterator[_PriorReading]:
         """The evidence, or under each probability of the end token where log-probabilities leave that out."""
-        read = readings(evidence, self.prior.ends)
+        read = readings(evidence, self.prior.form(evidence).ends)
         for whole, log_weight in read:
             seen = Observations.of(whole)
             components, log_prior = self.prior.for_evidence(whole, seen.floors.size, normalised=len(read) > 1)
@@ -91,12 +145,22 @@ class Bayes:
             seen, components, log_prior + found.log_evidence[0], (found.mean[0], found.variance[0])
         )
 
+    def _unopposed(self, evidence: Evidence) -> bool:
+        """Whether no sample disagrees with the answer, under a prior that knows no answers like it of this model.
+
+        Of answers in sentences one that disagrees does not count: how a sentence is worded says little about its
+        meaning, and a judge takes two wordings of one meaning for two more often than two names.
+        """
+        answer, form = evidence.answer, self.prior.form(evidence)
+        if answer is None or form.trained_on:
+            return False
+        agreeing = evidence.counts[answer.meaning] if answer.meaning < len(evidence.counts) else 0
+        return evidence.n - agreeing <= (form is not self.prior)
+
     def _notes(self, evidence: Evidence, seen: Observations) -> tuple[str, ...]:
         return (
-            *(() if self.prior.trained_on else (DEFAULT_PRIOR,)),
             *(() if seen.floors.any() else (NO_FLOORS,)),
             *((NO_ENDS,) if evidence.lacks_ends else ()),
-            *(() if evidence.replacement else (DISTINCT,)),
         )
 
     def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
@@ -177,7 +241,6 @@ class AgreementScore:
     name: str = field(default="agreement", init=False)
     has_variance: bool = field(default=False, init=False)
     uses_answer: bool = field(default=True, init=False)
-    without_replacement: bool = field(default=True, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
         return Belief(float(self.batch([evidence]).mean[0]))
@@ -258,7 +321,7 @@ def _posterior_components(
         start, end = end, end + len(component.points)
         if not any(matters[start:end]):
             continue
-        p, q = component.sequences.powers(component.alpha, seen)
+        p, q = component.powers(seen)
         masses = component_grid(component, seen.floors.size).mass.tolist()
         for share, mass, yes in zip(shares[start:end], masses, matters[start:end], strict=True):
             if yes:

@@ -18,12 +18,9 @@ import numpy as np
 from ..entropy import moments, moments_batch
 from ..entropy.distribution import Mixture, PosteriorComponent, mix
 from ..errors import InputError
-from ..evidence import check_replacement
-from ..evidence_checks import whole_numbers
+from ..evidence import whole_numbers
 from ..nouns import Belief, Beliefs, Evidence
-from .training import row_samples
-
-__all__ = ["BayesPaper", "PaperPrior"]
+from .fitting import row_samples
 
 LARGEST = 7
 FULLEST = 0.99
@@ -106,7 +103,6 @@ class BayesPaper:
     uses_answer: bool = field(default=False, init=False)
 
     def __call__(self, evidence: Evidence) -> Belief:
-        check_replacement(self.name, evidence)
         sizes, weights = self.prior.given(len(evidence.counts))
         floors = _scaled(evidence)
         options: Any = (
@@ -131,8 +127,6 @@ class BayesPaper:
             return Beliefs(
                 np.array([b.mean for b in beliefs]), np.array([b.variance for b in beliefs], dtype=float)
             )
-        for evidence in evidences:
-            check_replacement(self.name, evidence)
         given = [self.prior.given(len(e.counts)) for e in evidences]
         floors = [_scaled(e) for e in evidences]
         found = moments_batch(

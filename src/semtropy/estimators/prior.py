@@ -13,33 +13,49 @@ k, the weight of component k given the answer is the mean over r of
     a_rk Z_k / sum_l a_rl Z_l,
 
 so a model unlike all of them leaves the belief wide, where a fit to the pooled questions is sure of their average.
+
+How many wordings a meaning has depends on the form of the answer: a name has one or two, a sentence has many, and one
+wording of a sentence has a small probability however sure the model is. So a prior has one part for names and another,
+`longer`, for sentences and paragraphs, each fitted on training answers of its form. `form` chooses by the typical
+number of words of the answer and the samples.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
-from ..entropy.observations import Observations
+from ..entropy.components import DirichletComponent, Observations, PitmanYorComponent, SequencePrior
 from ..entropy.two_level import component_moments
 from ..errors import InputError, one_line
-from ..input_files import read_json
+from ..evidence import NAME_WORDS
+from ..files import read_json, replacing
 from ..nouns import Evidence, JudgedAnswer
-from ..output_files import replacing
-from .component_mixture import ComponentMixture, tilt, united
-from .ends import DEFAULT_ENDS, fit_ends
-from .fitting import NEGLIGIBLE
-from .mixture_fit import fit_answered, fit_samples
-from .prior_json import PriorFields, prior_from_json, prior_to_json
-from .training import TrainingQuestion
+from ..numeric_checks import shown
+from ..samples import MOST_TOKEN_ENTROPY
+from .fitting import (
+    DEFAULT_ENDS,
+    MANY_WORDINGS,
+    NEGLIGIBLE,
+    SEQUENCE_PRIORS,
+    ComponentMixture,
+    TrainingQuestion,
+    component_grid,
+    fit_answered,
+    fit_ends,
+    fit_samples,
+    tilt,
+    united,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +66,167 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Prior"]
+
+# The JSON form of a prior. Version 2 is written; version 1, which had one mixture, is still read.
+
+
+VERSION = 2
+
+NAME_WORDINGS = 2  # of a name, at most
+FEWEST_OF_A_FORM = 30  # training questions, below which a form has no separate fit
+MOST_OF_A_FORM = 0.99  # the share of the training questions whose length is usual for their form
+
+
+class PriorFields(NamedTuple):
+    """What a prior file holds, in the order of the fields of `Prior`; `longer` as the file has it."""
+
+    samples: ComponentMixture
+    answered: tuple[ComponentMixture, ...]
+    trained_on: int
+    token_entropy: float | None
+    ends: tuple[float, ...]
+    words: int | None = None
+    longer: Mapping[str, Any] | None = None
+
+
+def prior_to_json(fields: PriorFields) -> dict[str, Any]:
+    """The content of a prior file."""
+    return {
+        "semtropy_prior": VERSION,
+        "trained_on": fields.trained_on,
+        "token_entropy": fields.token_entropy,
+        "ends": list(fields.ends),
+        "samples": _mixture_to_json(fields.samples),
+        "answered": [_mixture_to_json(mixture) for mixture in fields.answered],
+        **({} if fields.longer is None else {"words": fields.words, "longer": dict(fields.longer)}),
+    }
+
+
+def prior_from_json(data: Mapping[str, Any]) -> PriorFields:
+    """The fields of a prior; an error names what is wrong."""
+    version = data.get("semtropy_prior") if isinstance(data, Mapping) else None
+    if version == 1:
+        mixture = _mixture_from_json(data["kinds"], _from_version_1)
+        return PriorFields(mixture, (mixture,), _whole(data["trained_on"]), None, DEFAULT_ENDS)
+    if version != VERSION:
+        raise InputError(f'not a prior: the key "semtropy_prior" must be {VERSION} or 1')
+    entropy, ends = data.get("token_entropy"), tuple(_number(end) for end in data.get("ends", DEFAULT_ENDS))
+    if not ends or not all(0 < end <= 1 for end in ends):
+        raise InputError('"ends" must be probabilities above 0')
+    if entropy is not None and not 0 <= _number(entropy) <= MOST_TOKEN_ENTROPY:
+        raise InputError(f'"token_entropy" must be a number from 0 to {MOST_TOKEN_ENTROPY:g}, or null')
+    samples, answered = _mixture_from_json(data["samples"]), data["answered"]
+    if answered and isinstance(answered[0], Mapping):
+        answered = [answered]
+    if not answered:
+        raise InputError('"answered" must hold at least one mixture')
+    return PriorFields(
+        samples,
+        tuple(_mixture_from_json(mixture) for mixture in answered),
+        _whole(data["trained_on"]),
+        None if entropy is None else float(entropy),
+        ends,
+        None if data.get("words") is None else _whole(data["words"]),
+        data.get("longer"),
+    )
+
+
+def _mixture_to_json(mixture: ComponentMixture) -> list[dict[str, Any]]:
+    return [
+        component_to_json(component, weights)
+        for component, weights in zip(mixture.components, mixture.weights, strict=True)
+    ]
+
+
+def component_to_json(component: Component, weights: Sequence[float]) -> dict[str, Any]:
+    """A component and the weights of its sizes or concentrations, as version 2 has them."""
+    sequences = component.sequences
+    meanings: dict[str, Any] = (
+        {
+            "type": "pitman-yor",
+            "discount": component.discount,
+            "concentrations": list(component.concentrations),
+        }
+        if isinstance(component, PitmanYorComponent)
+        else {"type": "dirichlet", "alpha": component.alpha, "sizes": list(component.sizes)}
+    )
+    return {
+        **meanings,
+        "sequences": {
+            "theta": sequences.theta,
+            "main": sequences.main,
+            "evenness": sequences.evenness,
+            "discount": sequences.discount,
+        },
+        **({"anchor": component.anchor} if component.anchor else {}),
+        "weights": [float(f"{weight:.6g}") for weight in weights],
+    }
+
+
+def component_from_json(data: Mapping[str, Any]) -> Component:
+    """A component of version 2."""
+    sequences, anchor = _sequences(data["sequences"]), _number(data.get("anchor", 0.0))
+    if data["type"] == "pitman-yor":
+        concentrations = tuple(_number(c) for c in data["concentrations"])
+        return PitmanYorComponent(_number(data["discount"]), sequences, concentrations, anchor)
+    if data["type"] == "dirichlet":
+        return DirichletComponent(
+            _number(data["alpha"]), sequences, tuple(_whole(size) for size in data["sizes"]), anchor
+        )
+    raise InputError(f'the type of a component is {data["type"]!r}: it must be "dirichlet" or "pitman-yor"')
+
+
+def _from_version_1(data: Mapping[str, Any]) -> Component:
+    """A component of version 1, which had the sequence prior's fields beside the others."""
+    if "endless" in data:
+        meanings = {
+            "type": "pitman-yor",
+            "discount": data["endless"],
+            "concentrations": data["concentrations"],
+        }
+    else:
+        meanings = {"type": "dirichlet", "alpha": data["alpha"], "sizes": data["sizes"]}
+    return component_from_json({**meanings, "sequences": data})
+
+
+def _sequences(data: Mapping[str, Any]) -> SequencePrior:
+    return SequencePrior(
+        _number(data["theta"]), _whole(data["main"]), _number(data["evenness"]), _number(data["discount"])
+    )
+
+
+def _number(value: Any) -> float:
+    """A number of a file as a float; whether it is finite and in range is for those who know what it stands for."""
+    if isinstance(value, bool | str):
+        raise InputError(f"{shown(value)} is not a number")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _whole(value: Any) -> int:
+    number = _number(value)
+    if not (math.isfinite(number) and number >= 0 and number == int(number)):
+        raise InputError(f"{shown(value)} is not a whole number from 0")
+    return int(number)
+
+
+def _mixture_from_json(
+    held: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Component] = component_from_json
+) -> ComponentMixture:
+    components = tuple(read(each) for each in held)
+    weights = [tuple(_number(weight) for weight in each["weights"]) for each in held]
+    for component, own in zip(components, weights, strict=True):
+        if len(component.points) != len(own) or not all(0 <= weight < math.inf for weight in own):
+            raise InputError("each component needs one weight of at least 0 per size or concentration")
+    try:
+        total = math.fsum(weight for own in weights for weight in own)
+    except OverflowError:
+        total = math.inf
+    if not 0 < total < math.inf:
+        raise InputError("the weights of a prior must sum to more than 0, and to a finite number")
+    return ComponentMixture(components, tuple(tuple(weight / total for weight in own) for own in weights))
 
 
 @dataclass(frozen=True)
@@ -62,6 +238,9 @@ class Prior:
     trained_on     how many questions it was fitted on; 0 for the one that ships
     token_entropy  the mean of the largest token entropy along the training answers, in nats; None where unknown
     ends           equally probable values of the end token's probability, for log-probabilities that leave it out
+    words          answers of more words have another form, for which `longer` is; None for no such limit
+    longer         the prior for longer answers, None where there is none: a meaning has few wordings as a name, and
+                   many as a sentence
 
     >>> prior = Prior.default()
     >>> round(sum(sum(own) for own in prior.samples.weights), 9)
@@ -73,6 +252,8 @@ class Prior:
     trained_on: int = 0
     token_entropy: float | None = None
     ends: tuple[float, ...] = DEFAULT_ENDS
+    words: int | None = None
+    longer: Prior | None = None
 
     @classmethod
     def default(cls) -> Prior:
@@ -87,15 +268,33 @@ class Prior:
         `negligible` share of the questions.
         """
         training = [TrainingQuestion.of(row) for row in rows]
+        shipped = cls.default()
         if not training:
-            return cls.default()
+            return shipped
+        names = [question for question in training if question.words <= NAME_WORDS]
+        rest = [question for question in training if question.words > NAME_WORDS]
+        if len(rest) < FEWEST_OF_A_FORM and len(names) >= len(rest):
+            words = sorted(question.words for question in training)
+            own = cls._fit_form(training, negligible)
+            return replace(own, words=words[int(MOST_OF_A_FORM * (len(words) - 1))], longer=shipped.longer)
+        if len(names) < FEWEST_OF_A_FORM:
+            return replace(shipped, longer=cls._fit_form(training, negligible, longer=True))
+        longer = cls._fit_form(rest, negligible, longer=True)
+        return replace(cls._fit_form(names, negligible), words=NAME_WORDS, longer=longer)
+
+    @classmethod
+    def _fit_form(
+        cls, training: Sequence[TrainingQuestion], negligible: float, *, longer: bool = False
+    ) -> Prior:
+        """The prior for answers of one form."""
+        grid = component_grid(MANY_WORDINGS if longer else SEQUENCE_PRIORS)
         ends = fit_ends(end for question in training for end in question.ends)
-        samples = fit_samples(training, negligible)
+        samples = fit_samples(training, grid, negligible)
         answered = [question for question in training if question.answered]
         if not answered:
             return cls(samples, (samples,), len(training), None, ends)
         centre = _mean_token_entropy(answered)
-        return cls(samples, (fit_answered(answered, centre, negligible),), len(training), centre, ends)
+        return cls(samples, (fit_answered(answered, grid, centre, negligible),), len(training), centre, ends)
 
     @classmethod
     def combine(cls, priors: Sequence[Prior]) -> Prior:
@@ -109,14 +308,34 @@ class Prior:
             raise InputError("priors is empty: combine at least one")
         if len({len(prior.ends) for prior in priors}) > 1:
             raise InputError("the priors have different numbers of ends: fit them anew with one version")
-        centres = [prior.token_entropy for prior in priors if prior.token_entropy is not None]
+        fitted = [prior for prior in priors if prior.trained_on] or priors
+        centres = [prior.token_entropy for prior in fitted if prior.token_entropy is not None]
+        longer = [prior.longer for prior in priors if prior.longer is not None]
+        limits = [prior.words for prior in fitted if prior.words is not None]
         return cls(
-            ComponentMixture.average([prior.samples for prior in priors]),
-            tuple(mixture for prior in priors for mixture in prior.answered),
-            sum(prior.trained_on for prior in priors),
+            ComponentMixture.average([prior.samples for prior in fitted]),
+            tuple(mixture for prior in fitted for mixture in prior.answered),
+            sum(prior.trained_on for prior in fitted),
             float(np.mean(centres)) if centres else None,
-            tuple(np.mean([prior.ends for prior in priors], axis=0).round(6).tolist()),
+            tuple(np.mean([prior.ends for prior in fitted], axis=0).round(6).tolist()),
+            max(limits, default=None),
+            cls.combine(longer) if longer else None,
         )
+
+    def form(self, evidence: Evidence) -> Prior:
+        """The part of the prior for answers of this form: by their words, and by what the samples show.
+
+        A name has one or two wordings. Where all samples mean the same in more of them, the model words names as it
+        words sentences; a prior that was fitted to the names of a model knows that already.
+
+        >>> prior = Prior.default()
+        >>> [prior.form(Evidence(counts=(1,), words=words)) is prior for words in (3, 12)]
+        [True, False]
+        """
+        if self.longer is None or self.words is None or evidence.words is None:
+            return self
+        worded = not self.trained_on and _wordings_of_one_meaning(evidence) > NAME_WORDINGS
+        return self.longer.form(evidence) if worded or evidence.words > self.words else self
 
     def for_evidence(
         self, evidence: Evidence, meanings: int, *, normalised: bool = False
@@ -126,11 +345,13 @@ class Prior:
         Parameters: the evidence; the number of meanings seen, the answer's included; and whether the log-weights are
         to be divided by the evidence of the answer, so that they compare between answers.
         """
-        answer = evidence.answer
+        answer, own = evidence.answer, self.form(evidence)
         if answer is None or answer.logprob is None:
-            return self.samples.reaching(meanings)
-        components, rows = _reaching(self.answered, meanings)
-        tilted = tilt(components, answer, self.token_entropy)
+            # Anchored components say nothing about sequences, and which meaning they hold to is the answer's.
+            counted = answer is not None and not any(evidence.distinct)
+            return (own.samples if counted else own.samples.without_anchors()).reaching(meanings)
+        components, rows = _reaching(own.answered, meanings)
+        tilted = tilt(components, answer, own.token_entropy)
         if len(rows) == 1 and not normalised:
             return components, rows[0] + tilted
         log_z = answer_log_evidence(components, answer.logprob)
@@ -155,20 +376,30 @@ class Prior:
 
     def as_dict(self) -> dict[str, Any]:
         """The content of the file."""
-        return prior_to_json(
-            PriorFields(self.samples, self.answered, self.trained_on, self.token_entropy, self.ends)
-        )
+        longer = None if self.longer is None else self.longer.as_dict()
+        own = self.samples, self.answered, self.trained_on, self.token_entropy, self.ends, self.words
+        return prior_to_json(PriorFields(*own, longer))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Prior:
         """Read what `as_dict` returned."""
-        return cls(*prior_from_json(data))
+        held = prior_from_json(data)
+        return cls(*held[:-1], None if held.longer is None else cls.from_dict(held.longer))
 
 
 @lru_cache(maxsize=1)
 def _default() -> Prior:
     text = files(__package__).joinpath("default_prior.json").read_text(encoding="utf-8")
     return Prior.from_dict(json.loads(text))
+
+
+def _wordings_of_one_meaning(evidence: Evidence) -> int:
+    """How many sequences of known probability the one meaning has that answer and samples share; 0 for several."""
+    answer = evidence.answer
+    if len(evidence.counts) != 1 or (answer is not None and answer.meaning != 0):
+        return 0
+    new = answer is not None and answer.sequence is None and answer.logprob is not None
+    return evidence.distinct[0] + len(evidence.prefix_logprobs[0]) + new
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..steadiness import steadiness
+    from ..verdict import steadiness
     from .bridge import Bridge
 
 __all__ = ["Bridge", "steadiness"]

@@ -6,12 +6,12 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ..check import Checker
+from ..checking import Checker
 from ..errors import InputError
 from ..models.function import as_model
-from ..options import Options
-from ..steadiness import score_reason, steadiness
+from ..options import OPTIONS, Options
 from ..stopping import Budget
+from ..verdict import score_reason, steadiness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +43,10 @@ class Bridge:
     """
 
     def __init__(self, *, max_samples: int | None = None, **options: Any) -> None:
-        unknown = sorted(set(options) - (set(Options.__annotations__) - set(_NOT_OURS)))
-        if unknown:
-            known = ", ".join(name for name in Options.__annotations__ if name not in _NOT_OURS)
-            raise InputError(f"there is no option {', '.join(unknown)}: choose from max_samples, {known}")
+        known = [name for name in OPTIONS if name not in _NOT_OURS]
+        if unknown := sorted(set(options) - set(known)):
+            said = f"there is no option {', '.join(unknown)}"
+            raise InputError(f"{said}: choose from max_samples, {', '.join(known)}")
         if max_samples is not None:
             if options.get("budget") is not None:
                 raise InputError("give max_samples or budget, not both")

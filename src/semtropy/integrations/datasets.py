@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra
-from .rows import verdict_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,4 +20,4 @@ def to_dataset(verdicts: Iterable[Verdict]) -> Any:
         from datasets import Dataset
     except ImportError as error:
         raise MissingExtra("datasets", extra="hub") from error
-    return Dataset.from_list([verdict_row(verdict) for verdict in verdicts])
+    return Dataset.from_list([verdict.to_row() for verdict in verdicts])

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from ..nouns import Sample
-    from ..verdict import Verdict
 
 __all__ = ["SemtropyGuardrail"]
 
@@ -136,7 +135,7 @@ class SemtropyGuardrail(CustomGuardrail):
             return {"error": f"{type(error).__name__}: {error}"}
         withheld = "guardrail_intervened" if self._withhold else "guardrail_flagged"
         status = withheld if verdict.flagged else "success"
-        self._log(data, event_attributes(verdict), status, started, verdict)
+        self._log(data, event_attributes(verdict), status, started)
         return verdict_data(verdict)
 
     async def _draw(self, data: Mapping[str, Any], n: int) -> list[Sample]:
@@ -152,14 +151,7 @@ class SemtropyGuardrail(CustomGuardrail):
         replies = await asyncio.gather(*(call(**body) for _ in range(n)))
         return [sample for reply in replies for sample in _samples(reply)]
 
-    def _log(
-        self,
-        data: dict[str, Any],
-        said: dict[str, Any],
-        status: Any,
-        started: float,
-        verdict: Verdict | None = None,
-    ) -> None:
+    def _log(self, data: dict[str, Any], said: dict[str, Any], status: Any, started: float) -> None:
         ended = time.time()
         score = said.get("gen_ai.evaluation.score.value")
         self.add_standard_logging_guardrail_information_to_request_data(

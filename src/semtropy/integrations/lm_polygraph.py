@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError, MissingExtra
 from ..estimators import as_estimator
-from ..score import score
+from ..scoring import score
 
 try:
     from lm_polygraph.estimators import Estimator

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra
-from .rows import verdict_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,5 +20,5 @@ def to_frame(verdicts: Iterable[Verdict]) -> Any:
         import pandas
     except ImportError as error:
         raise MissingExtra("pandas", extra="pandas") from error
-    frame = pandas.DataFrame([verdict_row(verdict) for verdict in verdicts])
+    frame = pandas.DataFrame([verdict.to_row() for verdict in verdicts])
     return frame.convert_dtypes()

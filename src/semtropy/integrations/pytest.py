@@ -93,7 +93,7 @@ class AssertSteady:
 
 @pytest.fixture
 def assert_steady(request: pytest.FixtureRequest) -> AssertSteady:
-    """`assert_steady(prompt, answer=..., ask=...)` fails the test unless the model would say so again."""
+    """`assert_steady(prompt, answer=..., ask=...)` fails the test unless the model would give this answer again."""
     marker = request.node.get_closest_marker("semtropy")
     options = dict(marker.kwargs) if marker else {}
     model = request.config.getoption("--semtropy-model")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..steadiness import steadiness
+from ..verdict import steadiness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,6 @@
 
 from .cached import Cached
 from .grouping import cluster
-from .registry import NAMES, load_judge
-from .scripted import ScriptedJudge
+from .judges import NAMES, ScriptedJudge, load_judge
 
 __all__ = ["NAMES", "Cached", "ScriptedJudge", "cluster", "load_judge"]

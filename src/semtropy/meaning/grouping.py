@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
-from .partition import PRIOR, Grouper, PairComparison, Tally, Triple, Unlike
+from ..errors import InputError, SemtropyError
+from .partition import PRIOR, Grouper, PairComparison, Tally, Triple
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from ..nouns import Floats, Judge, Token
-
-__all__ = ["Grouped", "GroupingTask", "ask", "cluster", "cluster_many"]
+    from ..recording import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,9 @@ def cluster(
               and neither contradicts the other; "either", one entails the other
     prior     how much the prior odds of joining a meaning count; 0 for a fixed threshold
 
-    >>> cluster("What is 6 + 6?", ["12", "Twelve.", "13", "12.0"], "exact")
-    [0, 0, 1, 0]
+    >>> texts = ["12", "Twelve.", "13", "12.0"]
+    >>> cluster("What is 6 + 6?", texts, "numeric"), cluster("What is 6 + 6?", texts, "exact")
+    ([0, 0, 1, 0], [0, 1, 2, 3])
     """
     [grouped] = cluster_many([GroupingTask(question, texts, tokens)], judge, mode=mode, prior=prior)
     return grouped.meanings
@@ -122,7 +123,7 @@ def cluster_many(
     active: deque[_PendingGrouping] = deque()
     while True:
         while len(active) < window and (task := next(waiting, None)) is not None:
-            active.append(_PendingGrouping(task, mode, prior, getattr(judge, "unlike", None)))
+            active.append(_PendingGrouping(task, mode, prior, judge))
         if not active:
             return
         asking = [run for run in active if run.wanted]
@@ -138,7 +139,7 @@ def cluster_many(
 
 def ask(judge: Judge, batch: Sequence[Triple], mode: str = "strict") -> Floats:
     """The judge's array for the batch; in mode 'relaxed' all three relations, where the judge knows them."""
-    call = getattr(judge, "relations", judge.entails) if mode == "relaxed" else judge.entails
+    call = getattr(judge, "relation", judge.entails) if mode == "relaxed" else judge.entails
     answers = np.asarray(call(batch), dtype=float)
     if answers.shape[:1] != (len(batch),):
         raise InputError(f"the judge gave {answers.shape} values for {len(batch)} pairs: one per pair")
@@ -147,7 +148,7 @@ def ask(judge: Judge, batch: Sequence[Triple], mode: str = "strict") -> Floats:
 
 def _loaded(judge: Judge | str | None) -> Judge:
     if judge is None or isinstance(judge, str):
-        from .registry import load_judge
+        from .judges import load_judge
 
         return load_judge(judge)
     if not hasattr(judge, "entails"):
@@ -162,13 +163,13 @@ class _PendingGrouping:
     task: GroupingTask
     mode: str
     prior: float
-    unlike: Unlike | None
+    judge: Judge
     wanted: list[Triple] = field(default_factory=list)
     result: Grouped | None = None
     _steps: Generator[list[Triple], Floats, Grouped] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._steps = _group(self.task, self.mode, self.prior, self.unlike)
+        self._steps = _group(self.task, self.mode, self.prior, self.judge)
         self.resume(None)
 
     def resume(self, answers: Floats | None) -> None:
@@ -179,11 +180,73 @@ class _PendingGrouping:
 
 
 def _group(
-    task: GroupingTask, mode: str, prior: float, unlike: Unlike | None
+    task: GroupingTask, mode: str, prior: float, judge: Judge
 ) -> Generator[list[Triple], Floats, Grouped]:
-    grouper = Grouper(task.question, mode=mode, prior=prior, unlike=unlike)
+    grouper = Grouper(task.question, judge, mode=mode, prior=prior)
     tokens = task.tokens or [None] * len(task.texts)
     meanings = []
     for text, sequence in zip(task.texts, tokens, strict=True):
         meanings.append((yield from grouper.place(text, sequence)))
     return Grouped(meanings, grouper.tally, task.label, grouper.comparisons)
+
+
+# Rows of a recording with their missing meanings filled in as they are read, for `semtropy score`.
+
+
+_TOGETHER = 16  # rows read and grouped together: few, so that the first results come soon
+
+
+def row_task(row: Row) -> GroupingTask:
+    """The samples of a row and, after them, its answer, which has a meaning among theirs."""
+    texts, tokens = [s.text for s in row.samples], [s.tokens for s in row.samples]
+    if row.answer is not None:
+        texts.append(row.answer.text)
+        tokens.append(row.answer.tokens)
+    return GroupingTask(row.question, texts, tokens, label=row)
+
+
+def with_group_meanings(row: Row, meanings: Sequence[int]) -> Row:
+    """The row with the meanings found for its `row_task`."""
+    samples = len(row["samples"])
+    return row.with_meanings(meanings[:samples], meanings[samples] if len(meanings) > samples else None)
+
+
+def group_rows(
+    rows: Iterable[Row], judge: Callable[[], Judge], *, watch: Callable[[int], None] | None = None
+) -> Iterator[tuple[Row, bool]]:
+    """Each row in order, with meanings, and whether they were made here.
+
+    A row of which a sample has no meaning is grouped as a whole. `judge` is called when the first such row comes, and
+    `watch` with the number of rows grouped so far. An error in a later row is raised after the rows before it.
+
+    >>> from semtropy.meaning.judges import Exact
+    >>> from semtropy.recording import Row
+    >>> row = Row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}, {"text": "5"}, {"text": "4"}]})
+    >>> [(row.meanings, fresh) for row, fresh in group_rows([row], Exact)]
+    [((0, 1, 0), True)]
+    """
+    made, grouped, source = None, 0, iter(rows)
+    while True:
+        chunk: list[Row] = []
+        failure = None
+        try:
+            for row in islice(source, _TOGETHER):
+                chunk.append(row)  # noqa: PERF402  # what comes before a failure is kept
+        except SemtropyError as error:
+            failure = error
+        missing = [row for row in chunk if not row.clustered]
+        if missing and made is None:
+            made = judge()
+        results = cluster_many(map(row_task, missing), made) if missing else iter(())
+        for row in chunk:
+            if row.clustered:
+                yield row, False
+                continue
+            yield with_group_meanings(row, next(results).meanings), True
+            grouped += 1
+            if watch is not None:
+                watch(grouped)
+        if failure is not None:
+            raise failure
+        if not chunk:
+            return

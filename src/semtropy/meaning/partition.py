@@ -10,7 +10,7 @@ no answer is ever moved.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,18 +19,16 @@ import numpy as np
 from ..errors import InputError
 from ..nouns import Partition
 from ..numeric_checks import shown
-from .arithmetic import conflict
-from .normal import normalise
-from .quantity import Quantity, quantity
+from .quantities import Quantity, conflict, quantity
+from .spelling import normalise
 
 if TYPE_CHECKING:
     from ..nouns import Floats, Token
 
-__all__ = ["MODES", "PRIOR", "Grouper", "PairComparison", "Placing", "Tally", "Triple", "Unlike"]
 
 Triple = tuple[str, str, str]
 Placing = Generator[list[Triple], "Floats", int]
-Unlike = Callable[[Triple], bool]
+IDENTITIES = ("text", "words", "amounts")
 MODES = {
     "strict": "each entails the other (the paper's, and the default)",
     "relaxed": "one entails the other and neither contradicts the other (the Nature paper's looser variant)",
@@ -112,10 +110,12 @@ class Grouper:
     """Groups the answers to one question by meaning as they come.
 
     question   what was asked
+    judge      who will be asked. Only what it says of its ways is read here: `identity`, what makes two answers one
+               without asking it (`IDENTITIES`: the text, its words, or amounts as well, the default); and
+               `unlike(triple)`, that it need not be asked because it would keep the two apart (mode strict only)
     mode       when two answers are one meaning: strict, relaxed or either (`MODES`)
     threshold  the probability of entailment from which a direction counts where the prior is even
     prior      how much the prior odds of joining a meaning count; 0 for the same threshold throughout
-    unlike     says of (question, a, b) that the judge need not be asked: it would keep a and b apart (mode strict only)
 
     `place` is a generator: it yields lists of (question, a, b) to be judged, takes the judge's array for each
     list by `send`, and returns the meaning's number. Drivers differ only in who asks the judge and how.
@@ -133,18 +133,19 @@ class Grouper:
     def __init__(
         self,
         question: str,
+        judge: object = None,
         *,
         mode: str = "strict",
         threshold: float = 0.5,
         prior: float = PRIOR,
-        unlike: Unlike | None = None,
     ) -> None:
         if mode not in MODES:
             raise InputError(f"no mode is called {mode!r}: choose one of {', '.join(MODES)}")
         if not 0 < threshold < 1:
             raise InputError(f"threshold is {threshold}: a probability between 0 and 1")
         self.question, self.mode, self.threshold, self.prior = question, mode, threshold, prior
-        self._unlike = unlike if mode == "strict" else None
+        self._unlike = getattr(judge, "unlike", None) if mode == "strict" else None
+        self._identity = IDENTITIES.index(getattr(judge, "identity", IDENTITIES[-1]))
         self.tally = Tally()
         self._meanings: list[int] = []
         self._counts: list[int] = []
@@ -160,11 +161,6 @@ class Grouper:
         return Partition(tuple(self._meanings))
 
     @property
-    def representatives(self) -> tuple[str, ...]:
-        """The first answer of each meaning."""
-        return tuple(self._representatives)
-
-    @property
     def wordings(self) -> tuple[tuple[str, ...], ...]:
         """The different answers of each meaning, in order of appearance."""
         return tuple(tuple(texts) for texts in self._members)
@@ -176,8 +172,8 @@ class Grouper:
 
     def place(self, text: str, tokens: Sequence[Token] | None = None) -> Placing:
         """Find the meaning of the next answer, asking for judgements only where nothing cheaper knows."""
-        normal = normalise(text)
-        amount = quantity(text)
+        normal = normalise(text) if self._identity else text
+        amount = quantity(text) if self._identity > 1 else None
         meaning = self._recall(text, tokens, normal, amount)
         if meaning is None:
             meaning = yield from self._compare(text, normal)
@@ -260,7 +256,7 @@ class Grouper:
 
     def _conflicting(self, meaning: int, text: str) -> str | None:
         """An answer of the meaning whose numbers rule the new one out, so that it cannot join by way of another."""
-        members = self._members[meaning][:_MEMBERS]
+        members = self._members[meaning][:_MEMBERS] if self._identity > 1 else ()
         return next((member for member in members if conflict(member, text, self.question)), None)
 
     def _ask(self, *triples: Triple) -> Generator[list[Triple], Floats, Floats]:
@@ -299,7 +295,7 @@ class Grouper:
 
 
 def _relaxed(judged: Floats, threshold: float) -> bool:
-    """One direction entails and neither contradicts; rows are entailment, neutral, contradiction."""
+    """One direction entails and neither contradicts."""
     if judged.ndim == 1:
         raise InputError("mode 'relaxed' needs a judge that knows contradiction: use 'either' with this one")
-    return bool((judged[:, 0] >= threshold).any()) and not bool((judged.argmax(axis=1) == 2).any())
+    return bool((judged[:, 0] >= threshold).any()) and not bool((judged.argmax(axis=1) == 1).any())

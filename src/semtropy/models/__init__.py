@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,6 @@ _REGISTRY = {
     "replay": ("replay", "replay", "replay:RECORDING"),
     "scripted": ("scripted", "scripted", "scripted:FILE.json"),
 }
-# What to use instead of an option that a model does not have.
-_REMEDIES = {
-    "replacement": ": it draws with replacement. hf:NAME_OR_PATH can draw without, also from a GGUF file (hf:FILE.gguf)"
-}
 FORMS = tuple(form for _, _, form in _REGISTRY.values())
 """The forms of a model's name that `load_model` knows."""
 
@@ -42,11 +39,13 @@ def load_model(name: str, **options: Any) -> Model:
     >>> load_model("gpt-4")
     Traceback (most recent call last):
     ...
-    semtropy.errors.InputError: unknown model 'gpt-4': write one of smollm2, gguf:PATH, openai:MODEL, ...
+    semtropy.errors.InputError: unknown model 'gpt-4': did you mean openai:gpt-4? A name is one of smollm2, ...
     """
     kind, _, rest = name.partition(":")
     if kind not in _REGISTRY:
-        raise InputError(f"unknown model {name!r}: write one of {', '.join(FORMS)}")
+        near = get_close_matches(kind, _REGISTRY, n=1, cutoff=0.75)
+        meant = f"{near[0]}{name[len(kind) :]}" if near else f"openai:{name}"
+        raise InputError(f"unknown model {name!r}: did you mean {meant}? A name is one of {', '.join(FORMS)}")
     module, maker, form = _REGISTRY[kind]
     if bool(rest) != (":" in form):
         raise InputError(f"model {name!r} is incomplete: write it as {form}")
@@ -57,7 +56,5 @@ def load_model(name: str, **options: Any) -> Model:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown is None or unknown[1] not in options:
             raise
-        raise InputError(
-            f"the model {form} has no option {unknown[1]}{_REMEDIES.get(unknown[1], '')}"
-        ) from error
+        raise InputError(f"the model {form} has no option {unknown[1]}") from error
     return model

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..conversation import Prompt
     from .transformers import Wrap
 
-__all__ = ["hf"]
-
 
 def hf(
     path: str,
@@ -85,7 +83,7 @@ def _wrapper(form: str, tokenizer: Any) -> Wrap | None:
     if form == "raw":
         return None
     if form == "brief":
-        from .brief import brief_prompt
+        from .prompt_template import brief_prompt
 
         return brief_prompt
     if form == "chat":

@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..conversation import as_messages
 from ..errors import ModelError
-from . import portal
-from .brief import json_prompt
+from . import sync_bridge
 from .llama_cpp import BRIEF_TOKENS, LlamaCpp
 from .openai import Chat
-from .replies import chat_sample
-from .tool_calls import sample_with_calls
+from .prompt_template import json_prompt
+from .replies import chat_sample, sample_with_calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.random import Generator
 
+    from ..capabilities import Pace
     from ..conversation import Prompt
     from ..nouns import Model, Sample
-    from ..pace import Pace
 
-__all__ = ["JsonChat", "JsonLlama", "with_schema", "with_tools"]
 
 TOKENS = 512
 """The longest structured answer in tokens, where none is set: a field takes more of them than a word."""
@@ -79,7 +77,7 @@ class JsonChat:
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """`asample`, awaited in a background thread."""
-        return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
+        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
     @property
     def pace(self) -> Pace:

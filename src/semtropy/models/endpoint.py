@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import email.utils
 import json
 import logging
 import random
+import re
 import threading
 import time
 import weakref
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from urllib.parse import unquote, urlsplit
 
 from ..errors import (
     BadKey,
@@ -25,16 +29,108 @@ from ..errors import (
     RateLimited,
     UnknownModel,
 )
-from .address import authorization, checked_address, checked_key, masked, passwords
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     import httpx
 
-    _Clients = WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, asyncio.Semaphore]]
 
-__all__ = ["Endpoint", "Refused", "Retry", "error_said"]
+# The address of an endpoint, and what must not be shown of it or of the keys sent there.
+
+
+SHORTEST = 6  # characters of a secret; shorter ones would mask parts of words
+
+
+def checked_address(base_url: str) -> tuple[str, str]:
+    """The address without user name and password, and these as they stand in it ("" without).
+
+    The path of a route is left out, and an address without a path gets the usual one.
+
+    >>> checked_address("https://me:secret@localhost:8000/v1/")
+    ('https://localhost:8000/v1', 'me:secret')
+    >>> checked_address("http://localhost:8000")[0], checked_address("http://localhost:8000/v1/chat/completions")[0]
+    ('http://localhost:8000/v1', 'http://localhost:8000/v1')
+    """
+    shown = shown_address(base_url)
+    scheme, _, rest = base_url.partition("://")
+    if scheme not in ("http", "https"):
+        raise InputError(f"base_url is {shown!r}: it must start with http:// or https://")
+    if "?" in rest or "#" in rest:
+        shown = re.split("[?#]", shown)[0]
+        raise InputError(
+            f"base_url is {shown!r} and more: leave out what begins with ? or #; api_key= carries a key"
+        )
+    try:
+        parts = urlsplit(base_url)
+        known = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port out of range, or half an IPv6 address
+        known = False
+    if not known:
+        raise InputError(f"base_url is {shown!r}: expected http://HOST:PORT/PATH")
+    user, _, place = parts.netloc.rpartition("@")
+    path = re.sub(r"/(chat/completions|completions|responses)$", "", parts.path.rstrip("/"))
+    return f"{scheme}://{place}{path or '/v1'}", user
+
+
+_ORDINARY = re.compile(r"v\d+[a-z]*\d*|[a-z]{1,12}(-[a-z]{1,12})?|")
+
+
+def shown_address(address: str) -> str:
+    """The address without user name and password, and without the parts of its path that may be a token.
+
+    >>> shown_address("https://me:secret@host/openai/v1"), shown_address("https://host/T0k3n/v1beta")
+    ('https://host/openai/v1', 'https://host/***/v1beta')
+    """
+    scheme, mark, rest = re.sub(r"[^/@]*@", "", address).partition("://")
+    place, *path = rest.split("/")
+    shown = (part if _ORDINARY.fullmatch(re.split("[?#]", part)[0]) else "***" for part in path)
+    return f"{scheme}{mark}{'/'.join((place, *shown))}"
+
+
+def path_secrets(address: str) -> list[str]:
+    """The parts of an address's path that are not shown."""
+    return [part for part in urlsplit(address).path.split("/") if not _ORDINARY.fullmatch(part)]
+
+
+def authorization(user: str) -> str:
+    """The header for a user name and password as they stand in an address.
+
+    >>> authorization("me:p%40ss")
+    'Basic bWU6cEBzcw=='
+    """
+    return "Basic " + base64.b64encode(unquote(user).encode()).decode()
+
+
+def passwords(user: str) -> list[str]:
+    """What must not be shown of the user name and password in an address."""
+    password = user.partition(":")[2]
+    return [password, unquote(password), user, unquote(user)] if password else []
+
+
+def checked_key(api_key: str | None) -> str | None:
+    """The key without the white space around it, if a header can carry it; otherwise the error would show it."""
+    key = api_key.strip() if api_key else None
+    if key and not (key.isascii() and key.isprintable()):
+        raise InputError("the API key holds characters that a header cannot carry: was it copied whole?")
+    return key or None
+
+
+def masked(message: str, secrets: Iterable[str]) -> str:
+    """The message on one line, shortened, without the secrets.
+
+    >>> masked("bad key abc-123\\nfor you", ["abc-123"])
+    'bad key *** for you'
+    """
+    known = sorted({each for each in secrets if len(each) >= SHORTEST}, key=len, reverse=True)
+    line = " ".join("".join(c if c.isprintable() else " " for c in message[:5000]).split())
+    for secret in known:
+        line = line.replace(secret, "***")
+    bare = line.replace(" ", "")
+    if any(secret.replace(" ", "") in bare for secret in known):  # in pieces
+        return "(not shown: the message contains the key)"
+    return line[:500]
+
 
 MAX_REPLY = 64_000_000
 """The longest reply that is read, in bytes after unpacking."""
@@ -51,6 +147,56 @@ UNREACHED = 2
 log = logging.getLogger(__name__)
 
 _TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+
+
+class BrokenCoding(ValueError):
+    """A body that does not follow the Content-Encoding of its reply, or one that is not read here."""
+
+
+CODINGS = (None, "", "identity", "gzip", "deflate")
+"""Content-Encodings that are read: one at a time, as a few hundred bytes packed three times are gigabytes."""
+
+
+async def unpacked(chunks: AsyncIterator[bytes], coding: str | None) -> AsyncIterator[bytes]:
+    """A body without its Content-Encoding, in pieces of at most 64 kB; one that is broken raises BrokenCoding."""
+    if coding not in CODINGS:
+        raise BrokenCoding("its encoding was not asked for")
+    if coding not in ("gzip", "deflate"):
+        async for chunk in chunks:
+            yield chunk
+        return
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, whichever the header shows
+    try:
+        async for chunk in chunks:
+            while chunk:
+                yield unpacker.decompress(chunk, 1 << 16)
+                chunk = unpacker.unconsumed_tail
+    except zlib.error:
+        raise BrokenCoding("it cannot be unpacked") from None
+    if not unpacker.eof:
+        raise BrokenCoding("it ended too early")
+
+
+MOST_VALUES, MOST_LISTS = 4_000_000, 1_000_000
+"""Values, and lists and objects, in the JSON of a reply. 64 answers of 4,096 tokens with log-probabilities have
+2.4 million and 0.8 million. Without these bounds 64 MB of `{},{},` would take 3 GB."""
+
+
+def parsed_reply(raw: bytes) -> Any:
+    """The JSON of a reply; ValueError where it is none, or has more values than any reply needs.
+
+    >>> parsed_reply(b'{"a": 1}')
+    {'a': 1}
+    >>> parsed_reply(b"[" + b"{}," * 1_000_000 + b"0]")
+    Traceback (most recent call last):
+    ...
+    ValueError: it has more than 1000000 lists and objects
+    """
+    if raw.count(b"{") + raw.count(b"[") > MOST_LISTS:
+        raise ValueError(f"it has more than {MOST_LISTS} lists and objects")
+    if raw.count(b",") > MOST_VALUES:
+        raise ValueError(f"it has more than {MOST_VALUES} values")
+    return json.loads(raw)
 
 
 class Refused(ModelError):
@@ -108,14 +254,13 @@ class Endpoint:
             raise InputError(f"concurrency is {concurrency}, timeout is {timeout}: both must be above 0")
         self.base_url, self._user = checked_address(base_url)
         self.timeout, self.retry, self.concurrency = timeout, retry or Retry(), concurrency
-        self.label, self.max_reply = label or self.base_url, max_reply  # `label` names the endpoint in errors
+        self.label, self.max_reply = label or shown_address(self.base_url), max_reply  # `label` is for errors
         self._hidden = label is not None
         self._key, self._headers, self._sleep = checked_key(api_key), headers or {}, sleep
         self._extra_headers: dict[str, str] = {}
         self._reached = threading.Event()  # whether this address ever accepted a connection
-        self._open: _Clients = WeakKeyDictionary()
-        self._users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
-        weakref.finalize(self, _close_all, self._open).atexit = False
+        self._open = _PerLoop()
+        self._users: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
 
     def with_key(self, api_key: str | None, headers: dict[str, str] | None = None) -> Endpoint:
         """The same endpoint, connections and limits with another key and further headers."""
@@ -156,7 +301,7 @@ class Endpoint:
     async def _once(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         import httpx
 
-        client, slots = self._client()
+        client, slots, *_ = await self._client()
         try:
             async with slots, asyncio.timeout(LONGEST * self.timeout):
                 reply = await self._posted(client, path, body)
@@ -168,10 +313,8 @@ class Endpoint:
         except httpx.TimeoutException as error:
             late = f"no reply in {self.timeout:g} s"
             raise _Transient(ModelTimeout(f"{self.label}: {late}"), what=late) from error
-        except httpx.DecodingError as error:
-            raise _Transient(
-                BadReply(f"{self.label}: the reply cannot be unpacked"), what="a broken reply"
-            ) from error
+        except BrokenCoding as error:
+            raise _Transient(BadReply(f"{self.label}: the reply: {error}"), what="a broken reply") from error
         except httpx.TransportError as error:
             # The system's message may name the host, which `label` hides.
             detail = type(error).__name__ if self._hidden else self.masked(str(error) or repr(error))
@@ -187,8 +330,13 @@ class Endpoint:
         if reply.status_code != 200:
             raise self._failure(reply)
         try:
-            data = reply.json()
+            data = parsed_reply(reply.content)
         except (ValueError, RecursionError) as error:
+            if reply.content.lstrip()[:1] == b"<":  # asking again would give the same page
+                raise BadReply(
+                    f"{self.label}: the reply is a web page, not JSON: is the base URL that of the API, such as "
+                    "http://HOST:PORT/v1?"
+                ) from error
             broken = BadReply(f"{self.label}: the reply is not JSON: {error}")
             raise _Transient(broken, what="a broken reply") from error
         if not isinstance(data, dict):
@@ -206,7 +354,8 @@ class Endpoint:
         url, headers = f"{self.base_url}{path}", self._request_headers()
         async with client.stream("POST", url, content=content, headers=headers) as reply:  # type: ignore[arg-type]
             parts, size = [], 0
-            async for part in reply.aiter_bytes():
+            coding = reply.headers.get("content-encoding", "").strip().lower()
+            async for part in unpacked(reply.aiter_raw(), coding):
                 size += len(part)
                 if size > self.max_reply:
                     raise BadReply(f"{self.label}: the reply is longer than {self.max_reply} bytes")
@@ -215,8 +364,8 @@ class Endpoint:
         kept = [(name, value) for name, value in reply.headers.raw if name.lower() not in packed]
         return httpx.Response(reply.status_code, headers=kept, content=b"".join(parts))
 
-    def _client(self) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
-        """The client and semaphore of the running event loop, to which connections belong."""
+    async def _client(self) -> _Connections:
+        """The connections of the running event loop, which are closed when it ends."""
         try:
             import httpx
         except ImportError as error:
@@ -225,15 +374,23 @@ class Endpoint:
         if loop not in self._open:
             timeout = httpx.Timeout(self.timeout, connect=min(10.0, self.timeout))
             limits = httpx.Limits(max_connections=self.concurrency)
-            client = httpx.AsyncClient(headers=self._headers, timeout=timeout, limits=limits)
-            self._open[loop] = (client, asyncio.Semaphore(self.concurrency))
+            headers = {"Accept-Encoding": "gzip", **self._headers}
+            client = httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
+            for ended in [each for each in self._open if each.is_closed()]:
+                self._open.pop(ended).unused.detach()
+            closing = _closing(client)
+            unused = weakref.finalize(self._open, _close_unused, loop, closing)
+            unused.atexit = False
+            self._open[loop] = _Connections(client, asyncio.Semaphore(self.concurrency), closing, unused)
+            await anext(closing)
         return self._open[loop]
 
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
         held = self._open.pop(asyncio.get_running_loop(), None)
         if held is not None:
-            await held[0].aclose()
+            held.unused.detach()
+            await held.closing.aclose()
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -273,7 +430,7 @@ class Endpoint:
     def _said(self, reply: httpx.Response) -> tuple[str, str | None, Any]:
         """The endpoint's message with the key masked, and the parameter and code it names."""
         try:
-            data = reply.json()
+            data = parsed_reply(reply.content)
             said = error_said(data[0] if isinstance(data, list) else data)  # Google sends a list
         except (ValueError, LookupError, RecursionError):
             said = None, None, None
@@ -284,7 +441,12 @@ class Endpoint:
 
     def masked(self, message: str) -> str:
         """The message on one line, shortened, without anything secret that is sent."""
-        sent = [*passwords(self._user), *self._headers.values(), *self._extra_headers.values()]
+        sent = [
+            *passwords(self._user),
+            *path_secrets(self.base_url),
+            *self._headers.values(),
+            *self._extra_headers.values(),
+        ]
         return masked(message, [*sent, self._key or ""])
 
 
@@ -305,11 +467,34 @@ def error_said(data: Any) -> tuple[str | None, str | None, Any]:
     return str(error.get("message") or error), param if isinstance(param, str) else None, error.get("code")
 
 
-def _close_all(clients: _Clients) -> None:
-    """Close the clients of an endpoint that was garbage collected, in event loops that still run."""
-    for loop, (client, _) in list(clients.items()):
-        if loop.is_running():
-            asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+class _Connections(NamedTuple):
+    """What an endpoint has open in one event loop."""
+
+    client: httpx.AsyncClient
+    slots: asyncio.Semaphore
+    closing: AsyncGenerator[None]
+    unused: weakref.finalize[..., _PerLoop]
+
+
+class _PerLoop(dict[asyncio.AbstractEventLoop, _Connections]):
+    """What an endpoint has open in each event loop, closed there once nobody holds the endpoint."""
+
+
+async def _closing(client: httpx.AsyncClient) -> AsyncGenerator[None]:
+    """Closes the client when it is closed itself, which asyncio does before a loop ends."""
+    try:
+        yield
+    finally:
+        await client.aclose()
+
+
+def _close_unused(loop: asyncio.AbstractEventLoop, closing: AsyncGenerator[None]) -> None:
+    """Close, in their own event loop, the connections of an endpoint that nobody holds any more.
+
+    As the finalizer holds them, they are not collected together with the endpoint, which would leave them open.
+    """
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(loop.create_task, closing.aclose())
 
 
 class _Transient(Exception):

@@ -6,18 +6,17 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..capabilities import Pace
 from ..conversation import as_messages
 from ..errors import BadReply, InputError
 from ..nouns import Model, Sample
-from ..pace import Pace
-from . import load_model, portal
+from . import load_model, sync_bridge
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from ..conversation import Prompt
 
-__all__ = ["AsyncFunctionModel", "FunctionModel", "as_model"]
 
 AskFunction = Callable[[list[dict[str, Any]], int, float], Any]
 
@@ -27,6 +26,10 @@ def as_model(model: str | Model | AskFunction, **options: Any) -> Model:
 
     options  keyword arguments of a model given by name, such as `max_tokens=`
 
+    A function of the prompt alone is called once for each answer.
+
+    >>> as_model(lambda prompt: "Paris").sample("Capital of France?", 2)[1].text
+    'Paris'
     >>> as_model(lambda messages, n, temperature: ["Paris"] * n).sample("Capital of France?", 2)[1].text
     'Paris'
     """
@@ -44,7 +47,45 @@ def as_model(model: str | Model | AskFunction, **options: Any) -> Model:
             "(messages, n, temperature) that returns answers"
         )
     calls = (model, getattr(model, "__call__", None))  # noqa: B004
-    return AsyncFunctionModel(model) if any(map(inspect.iscoroutinefunction, calls)) else FunctionModel(model)
+    is_async = any(map(inspect.iscoroutinefunction, calls))
+    if _takes_the_prompt_alone(model):
+        model = _asked_one_by_one(model, is_async=is_async)
+    return AsyncFunctionModel(model) if is_async else FunctionModel(model)
+
+
+def _takes_the_prompt_alone(function: Callable[..., Any]) -> bool:
+    """Whether a function takes one argument, the prompt, rather than messages, how many, and the temperature."""
+    try:
+        signature = inspect.signature(function)
+        signature.bind([], 1, 1.0)
+    except TypeError:
+        try:
+            signature.bind("")
+        except TypeError:
+            raise InputError(
+                f"the model function takes {signature}: give one of (prompt) or of (messages, n, temperature)"
+            ) from None
+        return True
+    except ValueError:  # built in, without a signature
+        pass
+    return False
+
+
+def _asked_one_by_one(function: Callable[..., Any], *, is_async: bool) -> AskFunction:
+    """A function of the prompt as one of messages, number and temperature: one call for each answer."""
+
+    def prompt_of(messages: list[dict[str, Any]]) -> Any:
+        return messages[0]["content"] if len(messages) == 1 else messages
+
+    def ask(messages: list[dict[str, Any]], n: int, temperature: float) -> list[Any]:
+        return [function(prompt_of(messages)) for _ in range(n)]
+
+    async def aask(messages: list[dict[str, Any]], n: int, temperature: float) -> list[Any]:
+        return list(await sync_bridge.together(function(prompt_of(messages)) for _ in range(n)))
+
+    asked = aask if is_async else ask
+    asked.__name__ = str(getattr(function, "__name__", type(function).__name__))
+    return asked
 
 
 class FunctionModel:
@@ -105,14 +146,16 @@ class AsyncFunctionModel(FunctionModel):
         samples = self._read(await self._function(messages, n, temperature))
         if samples:
             missing = (self._function(messages, 1, temperature) for _ in range(n - len(samples)))
-            samples += [sample for reply in await portal.together(missing) for sample in self._read(reply)]
+            samples += [
+                sample for reply in await sync_bridge.together(missing) for sample in self._read(reply)
+            ]
         return samples[:n]
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """`asample`, awaited in a background thread."""
-        return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
+        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
 
 def _described(reply: Any) -> str:

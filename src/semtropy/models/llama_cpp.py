@@ -11,38 +11,133 @@ import math
 import os
 import secrets
 import signal
+import struct
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 from scipy.special import entr, logsumexp
 
+from ..capabilities import WEIGHING
 from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
 from ..nouns import Sample
-from ..pace import WEIGHING
 from . import weights
-from .brief import HEAD, brief_prompt
-from .gguf import GgufHeader, read_gguf_header
-from .progress import shown
+from .prompt_template import HEAD, LONG_HEAD, asks_for_long, brief_prompt
+from .weights import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.random import Generator
 
+    from ..capabilities import Pace
     from ..conversation import Prompt
-    from ..pace import Pace
     from .weights import Progress
 
-__all__ = ["BRIEF_TOKENS", "LlamaCpp", "gguf", "smollm2", "threads_for"]
+
+# Reads the metadata of a GGUF file that sampling needs: its context length and end tokens.
+
+
+# GGUF value types -> struct codes; 8 is a string and 9 an array.
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_LONGEST = 1 << 26  # longer than any real field; bounds the memory a damaged length can claim
+
+# Special tokens that end a turn or a text, whatever the file's own end token is.
+_ENDINGS = {
+    "<|endoftext|>",
+    "<|im_end|>",
+    "<|end_of_text|>",
+    "<|eot_id|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<eos>",
+    "</s>",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """Name, context length, end token and all tokens that end an answer."""
+
+    name: str
+    context: int
+    end: int
+    endings: frozenset[int]
+
+
+def read_gguf_header(path: Path) -> GgufHeader:
+    """Read the header of the GGUF file at `path`; the weights are not touched."""
+    try:
+        with path.open("rb") as file:
+            fields = _fields(file)
+    except FileNotFoundError as error:
+        raise WeightsError(f"{path}: no such file") from error
+    except (OSError, struct.error, UnicodeDecodeError, ValueError, KeyError) as error:
+        raise WeightsError(f"{path}: not a GGUF file that can be read: {error}") from error
+    architecture = fields.get("general.architecture")
+    tokens: list[str] = fields.get("tokenizer.ggml.tokens", [])
+    end = fields.get("tokenizer.ggml.eos_token_id")
+    if architecture is None or end is None or not tokens:
+        raise WeightsError(f"{path}: has no vocabulary or no end token: is it a language model?")
+    endings = {number for number, token in enumerate(tokens) if token in _ENDINGS}
+    endings |= {
+        fields[key] for key in ("tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id") if key in fields
+    }
+    return GgufHeader(
+        name=str(fields.get("general.name", path.stem)),
+        context=int(fields.get(f"{architecture}.context_length", 2048)),
+        end=int(end),
+        endings=frozenset({int(end), *endings}),
+    )
+
+
+def _fields(file: BinaryIO) -> dict[str, Any]:
+    if file.read(4) != b"GGUF":
+        raise ValueError("it does not begin with GGUF")
+    version, _, count = struct.unpack("<IQQ", file.read(20))
+    if version not in (2, 3):
+        raise ValueError(f"version {version} is not known")
+    return {_string(file): _value(file, *struct.unpack("<I", file.read(4))) for _ in range(count)}
+
+
+def _string(file: BinaryIO) -> str:
+    return file.read(_length(file)).decode("utf-8", errors="replace")
+
+
+def _length(file: BinaryIO) -> int:
+    (length,) = struct.unpack("<Q", file.read(8))
+    if length > _LONGEST:
+        raise ValueError(f"a field claims a length of {length}")
+    return int(length)
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == _STRING:
+        return _string(file)
+    if kind == _ARRAY:
+        (item,) = struct.unpack("<I", file.read(4))
+        length = _length(file)
+        if item in (_STRING, _ARRAY):
+            return [_value(file, item) for _ in range(length)]
+        code = _SCALARS[item]
+        return list(struct.unpack(f"<{length}{code}", file.read(length * struct.calcsize(code))))
+    code = _SCALARS[kind]
+    (value,) = struct.unpack(f"<{code}", file.read(struct.calcsize(code)))
+    return value
+
 
 T = TypeVar("T")
 
 # The number of likeliest tokens per position among which those that end the answer are summed.
 _ALTERNATIVES = 64
 BRIEF_TOKENS = 32  # of an answer in a few words
+_WEIGHING_SLOT = 1  # keeps a long shared prefix while answers are drawn in slot 0
+PARAGRAPH_TOKENS = 128
 _COLDEST = 1e-3  # stands for temperature 0
 
 
@@ -73,12 +168,15 @@ class LlamaCpp:
         self._lock = threading.Lock()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="semtropy-llama")
         self._ready: str | None = None
+        self._prefix, self._prefix_read = "", False
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
-        """Draw `n` brief answers to a question or a conversation."""
-        return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng)
+        """Draw `n` answers to a question or a conversation: brief ones, or a paragraph where it asks for more."""
+        long = self.max_tokens == BRIEF_TOKENS and asks_for_long(prompt)
+        room = PARAGRAPH_TOKENS if long else None
+        return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng, max_tokens=room)
 
     @property
     def pace(self) -> Pace:
@@ -123,10 +221,49 @@ class LlamaCpp:
                 self._ready = None  # an interrupted request leaves the cache in an unknown state
                 raise
 
+    def share_prefix(self, text: str) -> None:
+        """Say that prompts of `continuation_logprobs` begin with this text, which is then read once for all of them."""
+        if text != self._prefix:
+            self._prefix, self._prefix_read = text, False
+
+    def continuation_logprobs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The log-probability that each prompt is continued with the text, one token, at temperature 1.
+
+        Minus infinity where the text is not among the likeliest tokens. White space before it does not count.
+        """
+        with self._lock:
+            try:
+                return [self._weigh(prompt, continuation) for prompt, continuation in pairs]
+            except BaseException:
+                self._prefix_read = False
+                raise
+
+    def _weigh(self, prompt: str, continuation: str) -> float:
+        own: dict[str, Any] = {"id_slot": _WEIGHING_SLOT, "n_predict": 0}
+        shared = bool(self._prefix) and prompt.startswith(self._prefix)
+        if shared:
+            if not self._prefix_read:
+                self._ask({**own, "prompt": self._prefix, "cache_prompt": False})
+                self._prefix_read = True
+            # Back to the state after the prefix, with its last token evaluated alone: every prompt starts from it.
+            self._ask({**own, "prompt": self._prefix})
+        else:
+            self._prefix_read = False
+        more = {"n_predict": 1, "samplers": ["temperature"], "n_probs": _ALTERNATIVES, "cache_prompt": shared}
+        for seed in range(8):
+            entries, _ = _entries(self._ask({**own, **more, "prompt": prompt, "seed": seed}))
+            if entries:  # there are none where the token drawn is half a character
+                break
+        else:
+            raise BadReply("llama.cpp gave no probabilities of the next token")
+        wanted = continuation.strip().encode()
+        found = [e["logprob"] for e in entries[0]["top_logprobs"] if bytes(e["bytes"]).strip() == wanted]
+        return min(0.0, float(logsumexp(found))) if found else -math.inf
+
     def _prepare(self, prompt: str) -> None:
         """Bring the cache to the state from which draws for this prompt always start."""
         self._ready = None
-        shared = HEAD if prompt.startswith(HEAD) else None
+        shared = next((head for head in (HEAD, LONG_HEAD) if prompt.startswith(head)), None)
         if shared is None:
             self._ask({"prompt": prompt, "n_predict": 0, "cache_prompt": False})
         else:
@@ -169,6 +306,7 @@ class LlamaCpp:
         return (entries if whole else None), finish[0]
 
     def _ask(self, request: dict[str, Any], on_token: Any = None) -> dict[str, Any]:
+        request = {"id_slot": 0, **request}
         failed: list[dict[str, Any]] = []
         raised: list[Exception] = []
         interrupted = threading.Event()
@@ -310,7 +448,7 @@ def _load(path: Path, context: int, threads: int) -> Any:
         raise MissingExtra("xllamacpp", extra="local") from error
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
-    params.n_ctx, params.n_parallel = context, 1
+    params.n_ctx, params.n_parallel = 2 * context, 2  # each slot has half of it
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.cache_ram_mib = 0  # restoring a saved state would change the numbers
     params.verbosity, params.warmup = -1, False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..conversation import last_question
-from ..errors import InputError, ModelError
+from ..errors import ModelError
 from ..recording import Recording, Row, read_recording
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ..conversation import Prompt
     from ..nouns import Sample
-
-__all__ = ["Replay", "replay"]
 
 
 class Replay:
@@ -36,11 +34,6 @@ class Replay:
         self.name = name
         self._rows: dict[str, Row] = {}
         for row in rows:
-            if not row.header.replacement:
-                raise InputError(
-                    f"{name}: its samples were drawn without replacement: to draw from them again would make all of "
-                    "them equally likely"
-                )
             self._rows.setdefault(row.question, row)
             if row.context:
                 self._rows[f"{row.context}\n{row.question}"] = row

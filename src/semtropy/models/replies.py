@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from ..errors import BadReply
 from ..nouns import Sample
-
-__all__ = [
-    "are_logprobs",
-    "chat_sample",
-    "completion_sample",
-    "content_text",
-    "well_formed",
-    "with_usage",
-    "without_thinking",
-]
+from ..numeric_checks import is_count
 
 Entry = tuple[bytes, float]
 """A token's bytes and its log-probability."""
@@ -35,14 +29,23 @@ _CUT = (
     "content_filter",
     "safety",
     "recitation",
+    "blocklist",
+    "prohibited_content",
+    "spii",
+    "error",
+    "error_limit",
+    "error_toxic",
+    "abort",
+    "cancelled",
+    "user_cancel",
+    "insufficient_system_resource",
+    "model_context_window_exceeded",
+)
+_CALLED = (
     "tool_calls",
     "tool_use",
     "function_call",
-    "error",
-    "abort",
-    "cancelled",
-    "insufficient_system_resource",
-)
+)  # whole where calls are the answer, cut off where text is
 _THOUGHT = re.compile(r"</think(?:ing)?>")
 _THINKS = re.compile(r"\s*<think(?:ing)?>")
 PLACEHOLDER = -9998.0  # at or below: sent for tokens whose log-probability the endpoint does not know
@@ -55,14 +58,29 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
     do not, `Sample.logprob` is None. Where the end token is missing from them, they make `Sample.prefix_logprob`.
     """
     try:
-        text = content_text(choice["message"].get("content"))
+        message = choice["message"]
+        text = content_text(message.get("content") or message.get("refusal"))
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise BadReply(f"a choice does not follow the chat completions format: {error!r}") from error
     finish, entries = _finish(choice), _entries(choice.get("logprobs"))
     answer = without_thinking(text)
     if answer != text:
-        return _thought(answer, entries, complete=finish not in _CUT)
+        return _thought(answer, entries, complete=not is_cut_off(finish))
     return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
+
+
+def is_cut_off(finish: str | None, *, calls: bool = False) -> bool:
+    """Whether an answer that ended for this reason is not whole; endpoints spell the reasons in many ways.
+
+    calls  the answer consists of tool calls
+
+    >>> [is_cut_off(finish) for finish in ("length", "MAX_TOKENS", "content_filter", "stop", None)]
+    [True, True, True, False, False]
+    >>> is_cut_off("tool_calls"), is_cut_off("tool_calls", calls=True)
+    (True, False)
+    """
+    said = (finish or "").casefold()
+    return said in _CUT or (said in _CALLED and not calls)
 
 
 def without_thinking(text: str) -> str:
@@ -91,7 +109,7 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
     answer = without_thinking(text)
     if answer != text:
         first, ended, _ = answer.strip().partition("\n")
-        return _thought(first, entries, complete=bool(ended) or finish not in _CUT)
+        return _thought(first, entries, complete=bool(ended) or not is_cut_off(finish))
     if "\n" not in text:
         return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
     first = text.split("\n", 1)[0]
@@ -113,7 +131,7 @@ def with_usage(samples: list[Sample], usage: Any) -> list[Sample]:
     [4, 3]
     """
     total = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    if isinstance(total, bool) or not isinstance(total, int) or total <= 0 or not samples:
+    if not is_count(total) or total == 0 or not samples:
         return samples
     each, more = divmod(total, len(samples))
     return [replace(sample, token_count=each + (k < more)) for k, sample in enumerate(samples)]
@@ -234,7 +252,7 @@ def _sample(
         logprob=total if ended else None,
         tokens=pieces,
         token_logprobs=values,
-        complete=finish not in _CUT,
+        complete=not is_cut_off(finish),
         prefix_logprob=total if not ended and _spell(entries, text) else None,
     )
 
@@ -243,3 +261,43 @@ def _spell(entries: list[Entry] | None, text: str) -> bool:
     """Whether the tokens are the text, no more and no less."""
     spelled = b"".join(piece for piece, _ in entries or ()).strip()
     return bool(spelled) and spelled == text.encode().strip()
+
+
+# Tool calls in replies, as text: what two of them are compared by.
+
+
+def calls_to_text(calls: Sequence[Any]) -> str:
+    """Tool calls as text: what an endpoint sends under `tool_calls`, without ids.
+
+    >>> calls_to_text([{"id": "c1", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}])
+    '{"tool_calls": [{"name": "weather", "arguments": {"city": "Paris"}}]}'
+    """
+    made = []
+    for call in calls:
+        inner = call.get("function", call) if isinstance(call, Mapping) else {}
+        inner = inner if isinstance(inner, Mapping) else {}
+        arguments = inner.get("arguments")
+        if isinstance(arguments, str):
+            with suppress(ValueError, RecursionError):  # arguments that are not JSON are compared as text
+                arguments = json.loads(arguments or "{}")
+        made.append({"name": str(inner.get("name") or ""), "arguments": arguments})
+    return json.dumps({"tool_calls": made}, ensure_ascii=False)
+
+
+MOST_CALLS = 128
+"""Tool calls of one answer that are read."""
+
+
+def sample_with_calls(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+    """The sample in a choice of a chat or plain completion, in full.
+
+    Tool calls are its text, and their probability is unknown.
+    """
+    message = choice.get("message", {"content": choice.get("text")})
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    if not isinstance(calls, list) or not calls:
+        return chat_sample({**choice, "message": message}, logprobs_of_sampling=logprobs_of_sampling)
+    bare = chat_sample({**choice, "message": {"content": ""}, "logprobs": None}, logprobs_of_sampling=False)
+    return replace(
+        bare, text=calls_to_text(calls[:MOST_CALLS]), complete=not is_cut_off(_finish(choice), calls=True)
+    )

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..conversation import last_question
 from ..errors import InputError, ModelError, one_line
-from ..input_files import read_json
+from ..files import read_json
 from ..nouns import Sample
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
     from ..conversation import Prompt
 
-__all__ = ["ScriptedModel", "scripted"]
 
 Answers = Mapping[str, float]
 
@@ -33,7 +30,6 @@ class ScriptedModel:
     default      the answers of every other prompt; without them another prompt is an error
     delay        seconds that `asample` waits before it answers
     name         the name of the model
-    replacement  False draws without replacement: no answer of a call repeats another
 
     >>> model = ScriptedModel(default={"Paris": 0.75, "Lyon": 0.25})
     >>> [round(sample.logprob, 3) for sample in model.sample("Capital?", 2, rng=np.random.default_rng(1))]
@@ -47,18 +43,10 @@ class ScriptedModel:
         default: Answers | None = None,
         delay: float = 0.0,
         name: str = "scripted",
-        replacement: bool = True,
     ) -> None:
-        self.name, self.delay, self.replacement = name, delay, replacement
-        self._memory: dict[tuple[str, float], set[int]] | None = None
+        self.name, self.delay = name, delay
         self._script = {prompt: _checked(answers, prompt) for prompt, answers in (script or {}).items()}
         self._default = None if default is None else _checked(default, "default")
-
-    def remembering(self) -> Self:
-        """The same model, whose draws without replacement differ from call to call too, as those of `hf:` do."""
-        fresh = copy.copy(self)
-        fresh._memory = {}
-        return fresh
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -72,7 +60,7 @@ class ScriptedModel:
         original = np.array(list(answers.values()))
         weights = original ** (1.0 / max(temperature, 1e-3))
         weights = weights / weights.sum()
-        drawn = self._places(asked, temperature, weights, n, np.random.default_rng(rng))
+        drawn = np.random.default_rng(rng).choice(len(weights), size=n, p=weights).tolist()
         return [
             Sample(
                 texts[k],
@@ -83,25 +71,6 @@ class ScriptedModel:
             )
             for k in drawn
         ]
-
-    def _places(
-        self, prompt: str, temperature: float, weights: NDArray[np.float64], n: int, rng: Generator
-    ) -> Sequence[int]:
-        """Which answers are drawn; fewer than `n` where none is left that was not drawn before."""
-        if self.replacement:
-            drawn: list[int] = rng.choice(len(weights), size=n, p=weights).tolist()
-            return drawn
-        memory = {} if self._memory is None else self._memory
-        seen = memory.setdefault((prompt, temperature), set())
-        others = [own for (asked, _), own in memory.items() if asked == prompt and temperature == 1.0]
-        left = np.array([k for k in range(len(weights)) if k not in seen.union(*others)], dtype=int)
-        places: list[int] = []
-        while left.size and len(places) < n:
-            shares = weights[left] / weights[left].sum()
-            places.append(int(rng.choice(left, p=shares)))
-            left = left[left != places[-1]]
-        seen.update(places)
-        return places
 
     async def asample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -125,10 +94,10 @@ def _checked(answers: Answers, prompt: str) -> dict[str, float]:
     return dict(answers)
 
 
-def scripted(path: str, *, replacement: bool = True) -> ScriptedModel:
+def scripted(path: str) -> ScriptedModel:
     """Read a script from a JSON file: {"prompt": {"answer": probability}}; the prompt "*" answers all others."""
     data = read_json(path)
     if not isinstance(data, dict) or not all(isinstance(answers, dict) for answers in data.values()):
         raise InputError(f'{path}: expected {{"prompt": {{"answer": probability}}}}')
     default = data.pop("*", None)
-    return ScriptedModel(data, default=default, name=f"scripted:{path}", replacement=replacement)
+    return ScriptedModel(data, default=default, name=f"scripted:{path}")

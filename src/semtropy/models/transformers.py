@@ -11,25 +11,156 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from ..capabilities import WEIGHING
 from ..errors import InputError, ModelError, PromptTooLong
 from ..nouns import Sample
-from ..pace import IN_PROCESS, WEIGHING
-from .decoding import Decoding, Ends, TokenDraw, uniforms
-from .seen_tree import SeenTree
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.random import Generator
 
+    from ..capabilities import Pace
     from ..conversation import Prompt
-    from ..pace import Pace
 
-__all__ = ["Transformers", "Wrap"]
+
+# Batched ancestral sampling from a torch network, and the tokens that end an answer.
+
+
+LEAST_SHARED = 16  # tokens of a prefix that are worth a cache
+END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The tokens that end an answer: those that add nothing to it, and those with text before a line break."""
+
+    token: int  # reported in place of any of `pure`
+    pure: frozenset[int]
+    mixed: Mapping[int, str]  # token -> the text it adds to the answer
+
+    def tail(self, token: int) -> str | None:
+        """The text that an ending token adds to the answer; None if `token` does not end it."""
+        return "" if token in self.pure else self.mixed.get(token)
+
+    @classmethod
+    def of(cls, network: Any, tokenizer: Any, stop: str | None) -> Ends:
+        held = [tokenizer.eos_token_id, getattr(network.config, "eos_token_id", None)]
+        held.append(getattr(getattr(network, "generation_config", None), "eos_token_id", None))
+        known = tokenizer.get_vocab()
+        held += [known[token] for token in END_TOKENS if token in known]
+        flat = [token for item in held for token in (item if isinstance(item, list) else [item])]
+        named = [token for token in flat if token is not None]
+        pure, mixed = set(named), {}
+        if stop:
+            size = min(len(tokenizer), network.config.vocab_size)
+            pieces = tokenizer.batch_decode([[k] for k in range(size)], clean_up_tokenization_spaces=False)
+            for token, text in enumerate(pieces):
+                if stop in text and token not in pure:
+                    before = text.split(stop, 1)[0]
+                    if before.strip() or text.strip():
+                        mixed[token] = before
+                    else:
+                        pure.add(token)
+        if not pure:
+            raise InputError(
+                "the tokenizer has no end token, so an answer would never end: choose another checkpoint"
+            )
+        return cls(named[0] if named else min(pure), frozenset(pure), mixed)
+
+
+class TokenDraw(NamedTuple):
+    """One token drawn: its log-probability at the temperature of the draw and at 1, and the entropy at 1 in nats."""
+
+    token: int
+    logprob: float
+    sampling_logprob: float
+    entropy: float
+
+
+class Decoding:
+    """A batch of answers being drawn token by token; finished ones leave the batch."""
+
+    def __init__(self, network: Any, ends: Ends, logits: Any, cache: Any, mask: Any) -> None:
+        import torch
+
+        self._network, self._logits, self._cache, self._mask = network, logits, cache, mask
+        self._end = ends.token
+        self._pure = torch.tensor(sorted(ends.pure), device=logits.device)
+        self._ending = torch.zeros(logits.shape[-1], dtype=torch.bool, device=logits.device)
+        self._ending[[*ends.pure, *ends.mixed]] = True
+
+    def run(self, numbers: Any, temperature: float) -> list[list[TokenDraw]]:
+        """The tokens drawn for every row."""
+        import torch
+
+        rows, steps = numbers.shape
+        drawn: list[list[TokenDraw]] = [[] for _ in range(rows)]
+        alive = torch.arange(rows, device=numbers.device)
+        running = torch.ones_like(alive, dtype=torch.bool)
+        for step in range(steps):
+            picked, *scores = self._pick(numbers[alive, step], temperature)
+            columns = (picked.tolist(), *(score.tolist() for score in scores))
+            for row, goes_on, *token in zip(alive.tolist(), running.tolist(), *columns, strict=True):
+                if goes_on:
+                    drawn[row].append(TokenDraw(*token))
+            running = running & ~self._ending[picked]
+            left = int(running.sum())
+            if left == 0 or step + 1 == steps:
+                break
+            if left <= 0.75 * len(alive):  # then copying the cache costs less than computing finished rows
+                kept = running.nonzero()[:, 0]
+                alive, picked, running = alive[kept], picked[kept], running[kept]
+                self._mask = self._mask[kept]
+                self._cache.batch_select_indices(kept)
+            self._advance(picked)
+        return drawn
+
+    def _pick(self, uniform: Any, temperature: float) -> tuple[Any, Any, Any, Any]:
+        """Invert the cumulative distribution of each row at its uniform number, in double precision.
+
+        Returns the tokens, their log-probabilities at `temperature` and at 1, and the entropies at 1.
+        """
+        import torch
+
+        plain = torch.log_softmax(self._logits.double(), dim=-1)
+        table = plain if temperature == 1.0 else torch.log_softmax(plain / temperature, dim=-1)
+        cumulative = table.exp().cumsum(dim=-1)
+        target = (uniform * cumulative[:, -1])[:, None]
+        picked = torch.searchsorted(cumulative, target, right=True).clamp(max=table.shape[-1] - 1)
+        ended = torch.isin(picked[:, 0], self._pure)
+
+        def score(logs: Any) -> Any:
+            own = torch.where(ended, logs[:, self._pure].logsumexp(dim=-1), logs.gather(1, picked)[:, 0])
+            return own.clamp(max=0.0)
+
+        entropy = -(plain.exp() * plain.clamp(min=-1e4)).sum(dim=-1)
+        return torch.where(ended, self._end, picked[:, 0]), score(table), score(plain), entropy.clamp(min=0.0)
+
+    def _advance(self, picked: Any) -> None:
+        import torch
+
+        self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
+        out = self._network(
+            input_ids=picked[:, None],
+            attention_mask=self._mask,
+            position_ids=self._mask.sum(-1, keepdim=True) - 1,
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        self._logits = out.logits[:, -1]
+
+
+def uniforms(rng: Generator, n: int, steps: int) -> Any:
+    """One row of uniform numbers per sample, each from a separate seed drawn from `rng`."""
+    seeds = rng.integers(0, 2**63 - 1, size=n)
+    return np.stack([np.random.default_rng(seed).random(steps) for seed in seeds])
+
 
 COLDEST = 1e-3  # used for temperature 0, where it gives the most likely token
 
@@ -45,9 +176,6 @@ class Transformers:
     `sample` applies `wrap` to a question; `complete` continues a prompt unchanged. An answer ends with an end token,
     or with any token that contains `stop`. `max_rows` bounds the answers per batch and `max_batch_tokens` the prompt
     tokens; both are halved when memory runs out.
-
-    With `replacement=False` the draws of one call differ from each other: draws without replacement, each with the
-    log-probability it has among all answers. There are fewer than `n` where all answers were drawn.
     """
 
     def __init__(
@@ -61,39 +189,25 @@ class Transformers:
         wrap: Wrap | None = None,
         max_rows: int = 128,
         max_batch_tokens: int = 16384,
-        replacement: bool = True,
     ) -> None:
         if max_tokens < 1 or max_rows < 1:
             raise InputError(f"max_tokens is {max_tokens} and max_rows is {max_rows}: both are at least 1")
         self.name, self.max_tokens, self.eos_included = name, max_tokens, True
-        self.replacement = replacement
-        self._memory: dict[tuple[str, float], SeenTree] | None = None
         self._network, self._tokenizer, self._wrap = network.eval(), tokenizer, wrap
         self._max_rows, self._max_batch_tokens = max_rows, max_batch_tokens
+        self._prefix, self._prefix_read = "", cast("tuple[list[int], dict[int, Any]] | None", None)
         self._context = getattr(network.config, "max_position_embeddings", None) or 1 << 30
         self._ends = Ends.of(network, tokenizer, stop)
 
     @property
     def pace(self) -> Pace:
-        """One answer after another, each with its probability; that of a given answer can be asked for.
-
-        Not without replacement, where an answer that was weighed would have to be kept from being drawn.
-        """
-        return WEIGHING if self.replacement else IN_PROCESS
+        """One answer after another, each with its probability; that of a given answer can be asked for."""
+        return WEIGHING
 
     @property
     def endings(self) -> frozenset[int]:
         """The tokens that end an answer and add nothing to it; all are reported as the end token."""
         return self._ends.pure
-
-    def remembering(self) -> Self:
-        """The same model, whose draws without replacement differ from those of its earlier calls too.
-
-        Draws at temperature 1 also differ from what was drawn at another temperature, the answer that is judged.
-        """
-        own = copy.copy(self)
-        own._memory = {}
-        return own
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -170,8 +284,6 @@ class Transformers:
             raise InputError(f"n is {n} and temperature is {temperature}: at least 1, and not below 0")
         encoded = [self._encode(prompt) for prompt in prompts]
         temperature = max(temperature, COLDEST)
-        if not self.replacement:
-            return self._complete_distinct(prompts, encoded, n, temperature, rngs)
         rows = [(place, uniforms(rng, n, self.max_tokens)) for place, rng in enumerate(rngs)]
         drawn = self._within_memory(lambda: self._complete(encoded, rows, n, temperature))
         return [[self._finish(tokens) for tokens in own] for own in drawn]
@@ -182,55 +294,20 @@ class Transformers:
         rows: Sequence[tuple[int, Any]],
         n: int,
         temperature: float,
-        seen: Sequence[SeenTree] | None = None,
     ) -> list[list[list[TokenDraw]]]:
         # The rows of a prompt stay in order; a batch holds several prompts, or some rows of one.
         results: list[list[list[TokenDraw]]] = [[] for _ in encoded]
         for places, numbers in self._batches(encoded, rows, n):
-            trees = None if seen is None else [seen[place] for place in places]
-            drawn = self._draw([encoded[place] for place in places], numbers, temperature, trees)
+            drawn = self._draw([encoded[place] for place in places], numbers, temperature)
             each = len(drawn) // len(places)
             for k, place in enumerate(places):
                 results[place] += drawn[k * each : (k + 1) * each]
         return results
 
-    def _complete_distinct(
-        self,
-        prompts: Sequence[str],
-        encoded: Sequence[list[int]],
-        n: int,
-        temperature: float,
-        rngs: Sequence[Generator],
-    ) -> list[list[Sample]]:
-        """`n` different continuations of each prompt, in rounds of `n` independent draws of what is unseen.
-
-        The first occurrences among independent draws are draws without replacement, so a batch is as exact as one at
-        a time. Rounds are of `n` for every prompt, so that its draws do not depend on the others.
-        """
-        trees = [self._seen(prompt, temperature) for prompt in prompts]
-        found: list[list[Sample]] = [[] for _ in prompts]
-        while unfinished := [k for k, tree in enumerate(trees) if len(found[k]) < n and not tree.exhausted]:
-            rows = [(place, uniforms(rngs[k], n, self.max_tokens)) for place, k in enumerate(unfinished)]
-            texts, seen = [encoded[k] for k in unfinished], [trees[k] for k in unfinished]
-            drawn = self._within_memory(partial(self._complete, texts, rows, n, temperature, seen))
-            for k, own in zip(unfinished, drawn, strict=True):
-                for tokens in own:
-                    if len(found[k]) < n and self._add(tokens, prompts[k], temperature, trees[k]):
-                        found[k].append(self._finish(tokens))
-        return found
-
-    def _seen(self, prompt: str, temperature: float) -> SeenTree:
-        """What not to draw: nothing yet, or what was drawn at this temperature since `remembering`."""
-        if self._memory is None:
-            return SeenTree()
-        return self._memory.setdefault((prompt, temperature), SeenTree())
-
-    def _add(self, drawn: list[TokenDraw], prompt: str, temperature: float, tree: SeenTree) -> bool:
-        """Mark a continuation as drawn; False if it was drawn before."""
-        ids = [each.token for each in drawn]
-        if self._memory is not None and temperature != 1.0:
-            self._seen(prompt, 1.0).add(ids, [math.exp(each.sampling_logprob) for each in drawn])
-        return tree.add(ids, [math.exp(each.logprob) for each in drawn])
+    def share_prefix(self, text: str) -> None:
+        """Say that prompts of `continuation_logprobs` begin with this text, which is then read once for all of them."""
+        if text != self._prefix:
+            self._prefix, self._prefix_read = text, None
 
     def continuation_logprobs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The log-probability of each continuation after its prompt, at temperature 1."""
@@ -252,12 +329,32 @@ class Transformers:
             group = encoded[start : start + size]
             keep = 1 + max(len(tail) for _, tail in group)
             with torch.inference_mode():
-                logits = self._read([head + tail for head, tail in group], keep=keep)[0]
+                read = self._prefix_of([head for head, _ in group])
+                known = 0 if read is None else read[1]
+                logits = self._read([head[known:] + tail for head, tail in group], keep, after=read)[0]
                 table = torch.log_softmax(logits.double(), dim=-1)
             for row, (_, tail) in enumerate(group):
                 at = keep - 1 - len(tail)
                 results.append(math.fsum(float(table[row, at + k, token]) for k, token in enumerate(tail)))
         return results
+
+    def _prefix_of(self, heads: Sequence[list[int]]) -> tuple[Any, int] | None:
+        """The cache after the tokens that all these prompts share with the shared prefix, and their number."""
+        if not self._prefix:
+            return None
+        if self._prefix_read is None:
+            self._prefix_read = self._encode(self._prefix, room=0), {}
+        ids, caches = self._prefix_read
+        shared = len(ids) - 1  # the text after it may change how its last letters are split into tokens
+        for head in heads:
+            alike = (k for k, (one, other) in enumerate(zip(ids, head, strict=False)) if one != other)
+            shared = min(shared, len(head) - 1, next(alike, shared))
+        if shared < LEAST_SHARED:
+            return None
+        if shared not in caches:
+            caches.clear()  # one is enough: a prefix is nearly always split in the same way
+            caches[shared] = self._read([ids[:shared]], keep=1, cache=True)[1]
+        return caches[shared], shared
 
     def _within_memory(self, work: Callable[[], T]) -> T:
         """Do the work, halving the batch size each time the device runs out of memory."""
@@ -297,8 +394,17 @@ class Transformers:
         groups = [rows[at : at + size] for at in range(0, len(rows), size)]
         return [([k for k, _ in group], np.concatenate([x for _, x in group])) for group in groups]
 
-    def _read(self, sequences: Sequence[list[int]], keep: int, cache: bool = False) -> tuple[Any, Any, Any]:
-        """Logits of the last `keep` positions, the cache, and the attention mask of left-padded sequences."""
+    def _read(
+        self,
+        sequences: Sequence[list[int]],
+        keep: int,
+        cache: bool = False,
+        after: tuple[Any, int] | None = None,
+    ) -> tuple[Any, Any, Any]:
+        """Logits of the last `keep` positions, the cache, and the attention mask of left-padded sequences.
+
+        after  the cache of tokens that stand before all of them, and their number; it stays as it is
+        """
         import torch
 
         longest = max(map(len, sequences))
@@ -308,12 +414,19 @@ class Transformers:
             ids[row, longest - len(sequence) :] = torch.tensor(sequence)
             mask[row, longest - len(sequence) :] = 1
         ids, mask = ids.to(self._network.device), mask.to(self._network.device)
+        before: dict[str, Any] = {}
+        if after is not None:
+            known = copy.deepcopy(after[0])
+            known.batch_repeat_interleave(len(sequences))
+            before = {"past_key_values": known}
+            mask = torch.cat([mask.new_ones(len(sequences), after[1]), mask], dim=1)
         out = self._network(
             input_ids=ids,
             attention_mask=mask,
-            position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
-            use_cache=cache,
+            position_ids=(mask.cumsum(-1) - 1).clamp(min=0)[:, -longest:],
+            use_cache=cache or bool(before),
             logits_to_keep=keep,
+            **before,
         )
         return out.logits[:, -keep:], out.past_key_values if cache else None, mask
 
@@ -322,7 +435,6 @@ class Transformers:
         encoded: Sequence[list[int]],
         numbers: Any,
         temperature: float,
-        seen: Sequence[SeenTree] | None = None,
     ) -> list[list[TokenDraw]]:
         """Draw the rows of `numbers` in one batch, the same number for each prompt."""
         import torch
@@ -334,8 +446,7 @@ class Transformers:
             logits = logits[:, -1].repeat_interleave(each, dim=0)
             mask = mask.repeat_interleave(each, dim=0)
             decoding = Decoding(self._network, self._ends, logits, cache, mask)
-            trees = None if seen is None else [tree for tree in seen for _ in range(each)]
-            return decoding.run(torch.as_tensor(numbers, device=logits.device), temperature, trees)
+            return decoding.run(torch.as_tensor(numbers, device=logits.device), temperature)
 
     def _finish(self, drawn: list[TokenDraw]) -> Sample:
         ids = [each.token for each in drawn]

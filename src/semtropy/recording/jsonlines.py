@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import json
 import os
@@ -15,13 +14,9 @@ from types import TracebackType
 from typing import IO, Any, NoReturn
 
 from ..errors import RecordingError
-from ..output_files import replacing
-from .header import Header
-from .limits import LIFT, Limits
-from .schema import Row
-from .validate import find_unwritable, shown
-
-__all__ = ["Writer", "cannot_write", "named_header", "parse_line", "read_lines", "write_lines"]
+from ..files import cannot_read, cannot_write, replacing
+from .limits import LIFT, Limits, json_values, too_many_values
+from .schema import Header, Row, find_unwritable, shown
 
 GZIP_MAGIC = b"\x1f\x8b"
 LINE_COST = 32  # added to the length of each line, so that a billion empty ones meet the limit too
@@ -59,15 +54,16 @@ def named_header(fields: dict[str, Any], name: str, line: int | None = None) -> 
 
 def _numbered(path: Path, limits: Limits) -> Iterator[tuple[int, bytes]]:
     """Yield the number and the bytes of every line that is not blank."""
-    line = unpacked = 0
+    line = unpacked = values = 0
     try:
-        allowed = sys.maxsize
+        allowed = most = sys.maxsize
         with ExitStack() as stack:
             # Bytes, because only b"\\n" ends a line of JSON: text mode would also split at other separators.
             stream: IO[bytes] | gzip.GzipFile = stack.enter_context(path.open("rb"))
             if stream.read(2) == GZIP_MAGIC:
                 stream = stack.enter_context(gzip.open(path, "rb"))
-                allowed = limits.unpacked_bytes(path.stat().st_size)
+                size = path.stat().st_size
+                allowed, most = limits.unpacked_bytes(size), limits.most_values(size)
             else:
                 stream.seek(0)
             longest = min(limits.line + 1, sys.maxsize)
@@ -81,6 +77,9 @@ def _numbered(path: Path, limits: Limits) -> Iterator[tuple[int, bytes]]:
                     raise RecordingError(
                         f"the file unpacks to more than {allowed:,} bytes: {LIFT}", path=str(path), line=line
                     )
+                values += json_values(text)
+                if values > most:
+                    raise RecordingError(too_many_values(most), path=str(path), line=line)
                 if not text.isspace():
                     yield line, text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -90,7 +89,7 @@ def _numbered(path: Path, limits: Limits) -> Iterator[tuple[int, bytes]]:
             line=line + 1,
         ) from None
     except OSError as error:
-        raise RecordingError(f"cannot be read: {error.strerror or error}", path=str(path)) from None
+        raise RecordingError(cannot_read(error), path=str(path)) from None
 
 
 class _DuplicateKey(ValueError):
@@ -105,7 +104,8 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return held
 
 
-# A duplicate key would silently lose a value; NaN and Infinity are parsed here so that the error can name their field.
+# A duplicate key would silently lose a value; NaN and Infinity are parsed here so that the error can name their
+# field.
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs)
 
 
@@ -214,15 +214,6 @@ class Writer:
 
     def _cannot(self, error: OSError) -> NoReturn:
         raise RecordingError(cannot_write(error), path=str(self.path)) from None
-
-
-def cannot_write(error: OSError) -> str:
-    """What an error of the operating system means for somebody writing a recording."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "cannot be written: the disk is full. Free some space, or choose another place"
-    if error.errno in (errno.EISDIR, errno.ENOTEMPTY):
-        return "cannot be written: it is a folder. Choose another name"
-    return f"cannot be written: {error.strerror or error}"
 
 
 def write_lines(

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from ..errors import InputError
 
-__all__ = ["LIFT", "Allowance", "Limits", "gunzip"]
-
 LIFT = "set SEMTROPY_LIMITS=off if you trust the file"
 MEGABYTE = 1 << 20
 
@@ -28,7 +26,8 @@ class Limits:
     line      bytes of one line of JSON
     unpacked  bytes of the unpacked file; also allowed: `ratio` times its size on disk
     ratio     see `unpacked`
-    values    numbers and texts in a Parquet file; also allowed: `ratio` times its size on disk
+    values    numbers, texts and lists in a Parquet file or in JSON that was packed; also allowed: `ratio` times its
+              size on disk
 
     >>> Limits().unpacked_bytes(10_000), Limits().unpacked_bytes(10_000_000_000)
     (67108864, 320000000000)
@@ -37,7 +36,7 @@ class Limits:
     line: int = 16 * MEGABYTE
     unpacked: int = 64 * MEGABYTE
     ratio: int = 32
-    values: int = 4_000_000
+    values: int = 2_000_000
 
     @classmethod
     def off(cls) -> Limits:
@@ -56,9 +55,23 @@ class Limits:
         """The bytes that a file of `size` bytes may unpack to."""
         return min(max(self.unpacked, self.ratio * size), sys.maxsize)
 
-    def parquet_values(self, size: int) -> int:
-        """The values that a Parquet file of `size` bytes may hold."""
-        return max(self.values, self.ratio * size)
+    def most_values(self, size: int) -> int:
+        """The values that a packed file of `size` bytes may hold."""
+        return min(max(self.values, self.ratio * size), sys.maxsize)
+
+
+def json_values(text: bytes) -> int:
+    """At most how many values a JSON text holds: an empty list of two bytes takes 64 in memory.
+
+    >>> json_values(b'{"a": [1, 2, []]}')
+    7
+    """
+    return text.count(b",") + text.count(b"[") + text.count(b"{") + 2
+
+
+def too_many_values(most: int) -> str:
+    """What is said of a file with more values."""
+    return f"holds more than {most:,} values: {LIFT}"
 
 
 def gunzip(data: bytes, allowed: int) -> bytes:

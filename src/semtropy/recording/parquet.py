@@ -1,32 +1,245 @@
 """Recordings as Parquet: the columns of the schema, one row per question, the header in the metadata.
 
-pandas, polars, DuckDB and Hugging Face `datasets` can read these files. Reading one back gives exactly what was written
-(see `columns`).
+pandas, polars, DuckDB and Hugging Face `datasets` can read these files. Reading one back gives every value that was
+written; keys come in the order of the columns.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MissingExtra, RecordingError
-from ..output_files import replacing
-from .columns import ANSWER, ROW, SAMPLE, Layout, pack, unpack
-from .header import Header
-from .jsonlines import cannot_write
+from ..files import cannot_write, replacing
 from .limits import LIFT, Limits
-from .parquet_footer import parquet_sizes
-from .schema import Row
-from .validate import find_unwritable, shown
+from .schema import Header, Row, find_unwritable, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_parquet_size", "column_values", "read_parquet", "text_columns", "write_parquet"]
+
+# Lossless conversion between JSON objects and typed columns, for Parquet.
+#
+# A column has one type, and null where there is no value. A JSON object may hold unknown keys, an integer among
+# floats, or an explicit null. `pack` puts each value into its column if that loses nothing and the rest, as JSON,
+# into the column `extra`; `unpack` restores the object. In most recordings `extra` is empty or holds only the keys the
+# schema does not name.
+
+
+def _text(value: Any) -> bool:
+    return type(value) is str and _is_utf8(value)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can escape and a column cannot hold
+        return False
+    return True
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _listed(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: type(value) is list and all(map(fits, value))
+
+
+def _float(value: Any) -> bool:
+    return type(value) is float
+
+
+def _truth(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _object(value: Any) -> bool:
+    return type(value) is dict
+
+
+def _tokens(value: Any) -> bool:
+    return _listed(_whole)(value) or _listed(_text)(value)
+
+
+Layout = Mapping[str, tuple[Callable[[Any], bool], bool]]
+
+# Column -> (whether a value fits it, whether a missing key is read back as null, which means the same there).
+ROW: Layout = {
+    "id": (_text, False),
+    "question": (_text, False),
+    "context": (_text, True),
+    "references": (_listed(_text), False),
+    "answer": (_object, False),
+    "samples": (_listed(_object), False),
+    "p_true": (_float, False),
+}
+ANSWER: Layout = {
+    "text": (_text, False),
+    "logprob": (_float, False),
+    "token_logprobs": (_listed(_float), False),
+    "correct": (_truth, True),
+}
+SAMPLE: Layout = {
+    "text": (_text, False),
+    "logprob": (_float, False),
+    "token_logprobs": (_listed(_float), False),
+    "tokens": (_tokens, False),
+    "complete": (_truth, False),
+    "meaning": (_whole, False),
+}
+
+
+def pack(held: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """The object `held` as a dict of columns.
+
+    >>> pack({"text": "4", "logprob": -1, "accuracy": 0.5}, SAMPLE)["extra"]
+    '{"logprob": -1, "accuracy": 0.5}'
+    """
+    columns: dict[str, Any] = {}
+    for name, (fits, _) in layout.items():
+        value = held.get(name)
+        columns[name] = value if value is not None and fits(value) else None
+    rest = {key: value for key, value in held.items() if not _has_column(key, value, columns, layout)}
+    columns["extra"] = json.dumps(rest) if rest else None
+    return columns
+
+
+def _has_column(key: str, value: Any, columns: Mapping[str, Any], layout: Layout) -> bool:
+    return key in layout and (columns[key] is not None or (value is None and layout[key][1]))
+
+
+def unpack(columns: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """The inverse of `pack`, up to the order of the keys.
+
+    >>> held = {"meaning": 0, "text": "4", "logprob": None, "note": {"by": "hand"}}
+    >>> unpack(pack(held, SAMPLE), SAMPLE) == held
+    True
+    """
+    held = {key: columns[key] for key, (_, null) in layout.items() if columns[key] is not None or null}
+    if columns["extra"] is None:
+        return held
+    with suppress(ValueError, RecursionError):
+        match json.loads(columns["extra"]):
+            # Version 0.2 wrote a list where keys had an unusual order: the rest, and all keys in order.
+            case dict(rest) | [dict(rest), list()]:
+                return held | rest
+    raise RecordingError("is not what semtropy writes there", field="extra")
+
+
+# Reads how much a Parquet file holds from its footer, before any of it is unpacked.
+#
+# The footer is a struct in Thrift's compact protocol (https://github.com/apache/parquet-format). It is decoded here
+# because pyarrow ends the process when it is asked for the metadata of a column that is damaged.
+
+
+MOST_NESTED = 32
+
+# Field numbers of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
+_NUM_ROWS, _ROW_GROUPS, _COLUMNS, _META_DATA, _NUM_VALUES, _UNPACKED = 3, 4, 1, 3, 5, 6
+# Types of the compact protocol.
+_STOP, _TRUE, _FALSE, _BYTE, _I64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 0, 1, 2, 3, 6, 7, 8, 9, 10, 12
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSizes:
+    """Rows, values in all columns, and bytes when unpacked, as the footer states them."""
+
+    rows: int
+    values: int
+    unpacked: int
+
+
+def parquet_sizes(file: IO[bytes], name: str) -> ParquetSizes:
+    """The sizes in the footer of an open file; errors call it `name`."""
+    try:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 8))
+        length, magic = struct.unpack("<I4s", file.read(8))
+        if magic != b"PAR1" or length > size - 8:
+            raise ValueError("it does not end with a footer")
+        file.seek(size - 8 - length)
+        footer = _Decoder(file.read(length)).struct()
+        columns = [
+            chunk[_META_DATA] for group in footer.get(_ROW_GROUPS, []) for chunk in group.get(_COLUMNS, [])
+        ]
+        values, unpacked = (sum(column[key] for column in columns) for key in (_NUM_VALUES, _UNPACKED))
+        rows = footer[_NUM_ROWS]
+        if not all(isinstance(number, int) and number >= 0 for number in (rows, values, unpacked)):
+            raise ValueError("it states sizes below 0")
+        return ParquetSizes(rows, values, unpacked)
+    except (struct.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise RecordingError(f"cannot be read as Parquet ({error})", path=name) from None
+
+
+class _Decoder:
+    """A struct of the compact protocol as a dict from field numbers to values."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        if depth > MOST_NESTED:
+            raise ValueError("its footer is nested too deeply")
+        fields: dict[int, Any] = {}
+        number = 0
+        while (head := self._byte()) != _STOP:
+            kind = head & 0x0F
+            number = number + (head >> 4) if head >> 4 else self._signed()
+            fields[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (_TRUE, _FALSE, _BYTE):  # in lists, truth values take a byte
+            return self._byte()
+        if kind < _DOUBLE:
+            return self._signed()
+        if kind == _DOUBLE:
+            return struct.unpack("<d", self._bytes(8))[0]
+        if kind == _BINARY:
+            return self._bytes(self._unsigned())
+        if kind == _STRUCT:
+            return self.struct(depth + 1)
+        if kind not in (_LIST, _SET):
+            raise ValueError(f"its footer holds a value of type {kind}")
+        head = self._byte()
+        size, inner = head >> 4, head & 0x0F
+        size = self._unsigned() if size == 15 else size
+        if size > len(self._data) - self._at or depth > MOST_NESTED:
+            raise ValueError("its footer holds a list longer than itself")
+        return [self._value(inner, depth + 1) for _ in range(size)]
+
+    def _byte(self) -> int:
+        value = self._data[self._at]
+        self._at += 1
+        return value
+
+    def _bytes(self, count: int) -> bytes:
+        if count > len(self._data) - self._at:
+            raise ValueError("its footer ends too early")
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+    def _unsigned(self) -> int:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise ValueError("its footer holds a number of more than 64 bits")
+
+    def _signed(self) -> int:
+        value = self._unsigned()
+        return (value >> 1) ^ -(value & 1)
+
 
 _Part = TypeVar("_Part", Header, Row)
 
@@ -187,8 +400,8 @@ def check_parquet_size(file: IO[bytes], limits: Limits, name: str) -> int:
     A column of a million equal values takes a few bytes in the file.
     """
     size, held = file.seek(0, 2), parquet_sizes(file, name)
-    if held.values > limits.parquet_values(size):
-        most = f"{limits.parquet_values(size):,}"
+    if held.values > limits.most_values(size):
+        most = f"{limits.most_values(size):,}"
         raise RecordingError(f"holds {held.values:,} values, more than {most}: {LIFT}", path=name)
     if held.unpacked > limits.unpacked_bytes(size):
         most = f"{limits.unpacked_bytes(size):,} bytes"

@@ -7,20 +7,399 @@ back therefore preserves every number, unknown key and the order of keys.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
 from ..errors import InputError, RecordingError
 from ..nouns import Evidence, Partition, Sample, Token
-from .draws import Draws
-from .header import Header, JsonObject
-from .relations import Relations
-from .validate import check_row
+from ..samples import LOGPROB_SLACK, MOST_TOKEN_ENTROPY, is_certain
+from .arrays import Relations, SampleArrays
 
-__all__ = ["Answer", "Recording", "Row"]
+# Validation of recordings against their schema; every error names the field.
+#
+# Unknown keys are allowed at every level and not checked. These checks run for every sample of a recording, so a
+# value of the right type costs one comparison.
+
+
+VERSION = 1
+
+_LARGEST = sys.float_info.max
+_NEARLY_1 = math.log(math.nextafter(1.0, 0.0))
+_TOKEN_TYPES, _NUMBER_TYPES = frozenset({int, str}), frozenset({float, int})
+
+
+def check_header(header: Mapping[str, Any]) -> None:
+    """Raise `RecordingError` unless `header` is the first line of a recording this version can read."""
+    if "semtropy_recording" not in header:
+        _fail(
+            "semtropy_recording",
+            'is missing: a recording starts with a header {"semtropy_recording": 1, ...}',
+        )
+    version = header["semtropy_recording"]
+    if type(version) is not int or version != VERSION:
+        _fail("semtropy_recording", f"is {shown(version)}: this semtropy reads version {VERSION}")
+    _optional(header, "model", _is_text, "text or null")
+    _optional(header, "dataset", _is_text, "text or null")
+    _optional(header, "temperature", _is_number, "a number or null")
+    _optional(header, "eos_included", _is_bool, "true, false or null")
+    _optional(header, "logprobs_of_sampling", _is_bool, "true, false or null")
+    temperature = header.get("temperature")
+    if temperature is not None and temperature < 0:
+        _fail("temperature", f"is {shown(temperature)}: a temperature is at least 0")
+    if header.get("replacement") is False:
+        _fail(
+            "replacement",
+            "is false: samples drawn without replacement are not read, as their counts say nothing",
+        )
+
+
+def check_row(row: Mapping[str, Any]) -> None:
+    """Raise `RecordingError` unless `row` is a question of a recording.
+
+    >>> check_row({"id": "1", "question": "2 + 2?", "samples": [{"text": "4", "logprob": "high"}]})
+    Traceback (most recent call last):
+    ...
+    semtropy.errors.RecordingError: samples[0].logprob: expected a number or null, found text ('high')
+    """
+    if type(row.get("id")) not in (str, int):
+        _wrong(row, "id", "text")
+    if type(row.get("question")) is not str:
+        _wrong(row, "question", "text")
+    _optional(row, "context", _is_text, "text or null")
+    references = row.get("references")
+    if references is not None and not (isinstance(references, list) and all(map(_is_text, references))):
+        _wrong(row, "references", "a list of texts")
+    if row.get("answer") is not None:
+        _check_answer(row["answer"])
+    samples = row.get("samples")
+    if not isinstance(samples, list):
+        _wrong(row, "samples", "a list of samples")
+    for place, sample in enumerate(samples):
+        _check_sample(sample, place)
+    if row.get("relations") is not None:
+        _check_relations(row["relations"])
+    if row.get("scores") is not None:
+        _check_scores(row["scores"])
+    p_true = row.get("p_true")
+    if p_true is not None and not (_is_number(p_true) and 0 <= p_true <= 1):
+        _wrong(row, "p_true", "a probability between 0 and 1, or null")
+
+
+def _check_answer(answer: Any) -> None:
+    if not isinstance(answer, dict):
+        _fail("answer", f"expected an object with a text, found {_name(answer)}")
+    if type(answer.get("text")) is not str:
+        _wrong(answer, "text", "text", "answer.")
+    for key in ("logprob", "sampling_logprob"):
+        _check_logprob(answer, "answer.", key)
+    for key in ("token_logprobs", "sampling_token_logprobs"):
+        _check_token_logprobs(answer, "answer.", key)
+    _optional(
+        answer,
+        "token_entropies",
+        _are_entropies,
+        f"a list of numbers from 0 to {MOST_TOKEN_ENTROPY:g} or null",
+        "answer.",
+    )
+    _optional(answer, "tokens", _are_tokens, "a list of token ids or token texts, or null", "answer.")
+    for key in ("correct", "complete"):
+        _optional(answer, key, _is_bool, "true, false or null", "answer.")
+    _optional(answer, "meaning", _is_meaning, "a whole number from 0, or null", "answer.")
+
+
+def _check_sample(sample: Any, place: int) -> None:
+    if type(sample) is not dict:
+        _fail(f"samples[{place}]", f"expected an object with a text, found {_name(sample)}")
+    get = sample.get
+    if type(get("text")) is not str:
+        _wrong(sample, "text", "text", f"samples[{place}].")
+    logprob = get("logprob")
+    if logprob is not None and not (type(logprob) is float and -math.inf < logprob <= 0):
+        _check_logprob(sample, f"samples[{place}].")
+    scores = get("token_logprobs")
+    if scores is not None and not _are_logprobs(scores):
+        _check_token_logprobs(sample, f"samples[{place}].")
+    tokens = get("tokens")
+    if tokens is not None and not _are_tokens(tokens):
+        _wrong(sample, "tokens", "a list of token ids or token texts, or null", f"samples[{place}].")
+    complete = get("complete")
+    if complete is not None and type(complete) is not bool:
+        _wrong(sample, "complete", "true, false or null", f"samples[{place}].")
+    meaning = get("meaning")
+    if meaning is not None and not _is_meaning(meaning):
+        _wrong(sample, "meaning", "a whole number from 0, or null", f"samples[{place}].")
+
+
+def _check_relations(held: Any) -> None:
+    """The distinct texts, and square matrices of probabilities between them."""
+    if type(held) is not dict:
+        _fail("relations", f"expected an object with texts and entails, found {_name(held)}")
+    texts = held.get("texts")
+    if not (type(texts) is list and all(map(_is_text, texts)) and len(set(texts)) == len(texts)):
+        _wrong(held, "texts", "a list of different texts", "relations.")
+    for key in ("entails", "contradicts"):
+        matrix = held.get(key)
+        if matrix is None and key == "contradicts":
+            continue
+        if not (type(matrix) is list and len(matrix) == len(texts)):
+            _wrong(held, key, f"{len(texts)} lists, one per text", "relations.")
+        for place, line in enumerate(matrix):
+            if not (_are_numbers(line) and len(line) == len(texts)):
+                _fail(f"relations.{key}[{place}]", f"expected {len(texts)} numbers, found {_name(line)}")
+            if line and not (min(line) >= 0 and max(line) <= 1):
+                _fail(f"relations.{key}[{place}]", "expected probabilities between 0 and 1")
+
+
+def _check_scores(held: Any) -> None:
+    """Scores of other tools by name: a number, or one for each number of samples from 1 on."""
+    if type(held) is not dict:
+        _fail("scores", f"expected an object of scores by name, found {_name(held)}")
+    for name, score in held.items():
+        if not name.strip():
+            _fail("scores", "one of the names is empty")
+        if not (score is None or _is_number(score) or (_are_numbers(score) and score)):
+            _fail(f"scores.{name}", f"expected a number, a list of numbers or null, found {_name(score)}")
+
+
+def _check_logprob(holder: Mapping[str, Any], prefix: str, key: str = "logprob") -> None:
+    _optional(holder, key, _is_number, "a number or null", prefix)
+    logprob = holder.get(key)
+    if logprob is not None and logprob > LOGPROB_SLACK:
+        _fail(prefix + key, f"is {shown(logprob)}: a log-probability is at most 0")
+
+
+def _check_token_logprobs(holder: Mapping[str, Any], prefix: str, key: str = "token_logprobs") -> None:
+    values = holder.get(key)
+    if values is None:
+        return
+    field = prefix + key
+    if not isinstance(values, list):
+        _fail(field, f"expected a list of numbers or null, found {_name(values)}")
+    if _are_logprobs(values):
+        return
+    for place, value in enumerate(values):
+        if not _is_number(value):
+            _fail(f"{field}[{place}]", f"expected a number, found {_name(value)}")
+        if value > LOGPROB_SLACK:
+            _fail(f"{field}[{place}]", f"is {shown(value)}: a log-probability is at most 0")
+    if not math.isfinite(sum(values)):
+        _fail(field, "sums to minus infinity: write null for an unknown value")
+
+
+def _are_logprobs(values: Any) -> bool:
+    """Whether these are log-probabilities, in passes that run in C; the sum is finite only if every value is."""
+    return (
+        type(values) is list
+        and _NUMBER_TYPES.issuperset(map(type, values))
+        and min(values, default=0.0) > -_LARGEST  # whole numbers beyond it cannot be added to floats
+        and -math.inf < sum(values)
+        and max(values, default=0.0) <= 0
+    )
+
+
+def _are_numbers(values: Any) -> bool:
+    return type(values) is list and all(map(_is_number, values))
+
+
+def _are_entropies(values: Any) -> bool:
+    return _are_numbers(values) and all(0 <= value <= MOST_TOKEN_ENTROPY for value in values)
+
+
+def _are_tokens(values: Any) -> bool:
+    return type(values) is list and _TOKEN_TYPES.issuperset(map(type, values))
+
+
+def _is_meaning(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether `value` is a number that a float can hold: not NaN, not infinite, not 10**400."""
+    return type(value) in _NUMBER_TYPES and -_LARGEST <= value <= _LARGEST
+
+
+def _optional(
+    holder: Mapping[str, Any], key: str, allowed: Callable[[Any], bool], expected: str, prefix: str = ""
+) -> None:
+    value = holder.get(key)
+    if value is not None and not allowed(value):
+        _wrong(holder, key, expected, prefix)
+
+
+def _wrong(holder: Mapping[str, Any], key: str, expected: str, prefix: str = "") -> NoReturn:
+    if key not in holder:
+        _fail(prefix + key, f"is missing: expected {expected}")
+    _fail(prefix + key, f"expected {expected}, found {_name(holder[key])}")
+
+
+def _fail(field: str, message: str) -> NoReturn:
+    raise RecordingError(message, field=field)
+
+
+def _name(value: Any) -> str:
+    """Describe a value in JSON terms, short enough for one line."""
+    kinds: dict[type, str] = {
+        bool: "a truth value",
+        int: "a number",
+        float: "a number",
+        str: "text",
+        list: "a list",
+        dict: "an object",
+    }
+    if value is None:
+        return "null"
+    kind = kinds.get(type(value), f"a {type(value).__name__}")
+    return f"{kind} ({shown(value)})"
+
+
+def shown(value: Any) -> str:
+    """`repr(value)`, shortened to fit into a message.
+
+    >>> shown("x" * 1000)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
+    """
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"about {'-' * (value < 0)}10**{int(value.bit_length() * math.log10(2))}"
+    text = repr(value[:100] if isinstance(value, str) else value)
+    return text if len(text) <= 40 else f"{text[:31]}..."
+
+
+def find_unwritable(value: Any, field: str = "") -> tuple[str, str] | None:
+    """The first (field, reason) in `value` that JSON cannot represent, or None.
+
+    >>> find_unwritable({"run": {"scores": [1.0, float("nan")]}})
+    ('run.scores[1]', 'nan is not a JSON number: write null for an unknown value')
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return field, f"{value} is not a JSON number: write null for an unknown value"
+    if value is None or isinstance(value, str | int | float):
+        return None
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                return field, f"the key {shown(key)} is not text"
+            found = find_unwritable(inner, f"{field}.{key}" if field else key)
+            if found:
+                return found
+        return None
+    if isinstance(value, list | tuple):
+        for place, inner in enumerate(value):
+            found = find_unwritable(inner, f"{field}[{place}]")
+            if found:
+                return found
+        return None
+    return field, f"a {type(value).__name__} cannot be written as JSON"
+
+
+# The header of a recording: what model answered which questions, and whether its log-probabilities can be used.
+
+
+@dataclass(frozen=True, eq=False)
+class JsonObject(Mapping[str, Any]):
+    """A read-only JSON object with the interface of a mapping."""
+
+    fields: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.fields[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.fields
+
+
+@dataclass(frozen=True, eq=False)
+class Header(JsonObject):
+    """The first line of a recording: what model answered which questions, and how.
+
+    fields  the JSON object
+
+    >>> header = Header.make(model="llama", dataset="svamp", temperature=1.0, eos_included=False)
+    >>> header.logprobs_usable
+    False
+    >>> header.why_logprobs_unusable
+    'the log-probabilities leave out the end token (eos_included)'
+    """
+
+    def __post_init__(self) -> None:
+        check_header(self.fields)
+
+    @classmethod
+    def make(cls, **fields: Any) -> Header:
+        """A header of this version with `fields` after the version, in the order given."""
+        return cls({"semtropy_recording": VERSION, **fields})
+
+    @property
+    def model(self) -> str | None:
+        """The model that answered."""
+        return self.fields.get("model")
+
+    @property
+    def dataset(self) -> str | None:
+        """The set of questions."""
+        return self.fields.get("dataset")
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature the samples were drawn at."""
+        return self.fields.get("temperature")
+
+    @property
+    def eos_included(self) -> bool | None:
+        """Whether sequence log-probabilities include that of the end token."""
+        return self.fields.get("eos_included")
+
+    @property
+    def logprobs_usable(self) -> bool:
+        """Whether the samples' log-probabilities are lower bounds on the probability of their meanings."""
+        return self.why_logprobs_unusable is None
+
+    @property
+    def why_logprobs_unusable(self) -> str | None:
+        """Why log-probabilities cannot be used as lower bounds, or None where they can.
+
+        They must include the end token and belong to the distribution sampled from: temperature 1 without top-k or
+        top-p, unless `logprobs_of_sampling` says that they were corrected to it. A missing key stands for the
+        schema's default (end token included, temperature 1); null means unknown.
+        """
+        if self.fields.get("eos_included", True) is not True:
+            return "the log-probabilities leave out the end token (eos_included)"
+        return self._why_not_of_sampling()
+
+    @property
+    def ends_left_out(self) -> bool:
+        """Whether the log-probabilities lack the end token, and nothing else: `bayes` models its probability."""
+        return self.eos_included is False and self._why_not_of_sampling() is None
+
+    def _why_not_of_sampling(self) -> str | None:
+        corrected = self.fields.get("logprobs_of_sampling")
+        if corrected is not None:
+            return None if corrected else "the log-probabilities are not of the sampling distribution"
+        if self.fields.get("temperature", 1.0) != 1.0:
+            return (
+                f"the log-probabilities are of temperature 1, the samples of {self.temperature or 'another'}"
+            )
+        if self.fields.get("top_k") or self.fields.get("top_p", 1.0) not in (None, 1.0):
+            return "the log-probabilities are of the whole distribution, the samples of a truncated one (top_k, top_p)"
+        return None
+
 
 _ROW_KEYS = frozenset(
     {"id", "question", "context", "references", "answer", "samples", "p_true", "relations", "scores"}
@@ -238,30 +617,24 @@ class Row(JsonObject):
         """What entropy estimators see of all samples of this question."""
         if not self.fields["samples"]:
             self.fail("is empty: an estimate needs at least one sample", "samples")
-        meaning, replacement = self.answer_meaning(), self.header.replacement
+        meaning = self.answer_meaning()
         judged = None if self.answer is None or meaning is None else self.judged_sample()
+        samples, judged = _unrounded(self.samples, judged)
         try:
-            return Evidence.gather(self.samples, self.partition, judged, meaning, replacement=replacement)
+            return Evidence.gather(samples, self.partition, judged, meaning)
         except InputError as error:
             self.fail(str(error), "samples")
 
-    def draws(self) -> Draws:
+    def arrays(self) -> SampleArrays:
         """The samples as arrays, for drawing many subsamples."""
-        return self._draws
+        return self._arrays
 
     @cached_property
-    def _draws(self) -> Draws:
+    def _arrays(self) -> SampleArrays:
         if not self.fields["samples"]:
             self.fail("is empty: a subsample needs at least one sample", "samples")
-        if not self.header.replacement:
-            self.fail(
-                "were drawn without replacement (replacement in the header), so a part of them is no sample of the "
-                "model: `semtropy score` judges such a recording, studies and priors need draws with replacement",
-                "samples",
-            )
-        if self.answer is None:
-            return Draws.of(self.samples, self.partition)
-        return Draws.of(self.samples, self.partition, self.judged_sample(), self.answer_meaning())
+        samples, judged = _unrounded(self.samples, None if self.answer is None else self.judged_sample())
+        return SampleArrays.of(samples, self.partition, judged, self.answer_meaning() if judged else None)
 
     def first(self, count: int) -> Row:
         """This row with its first `count` samples alone; what the others say of the answer is kept with it.
@@ -333,6 +706,26 @@ def _sampling_logprob(held: Mapping[str, Any]) -> float | None:
 
 def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
+
+
+def _unrounded(samples: Sequence[Sample], answer: Sample | None) -> tuple[Sequence[Sample], Sample | None]:
+    """Samples and answer, a log-probability of 0 read as one that was rounded where every text is the same.
+
+    Beside another text a probability of 1 is wrong, and evidence does not believe it.
+
+    >>> four = Sample("4", 0.0)
+    >>> [_unrounded(samples, None)[0][0].logprob for samples in ([four], [four, Sample("5")])]
+    [-1.1102230246251565e-16, 0.0]
+    """
+    if len({each.text for each in (*samples, *(() if answer is None else (answer,)))}) > 1:
+        return samples, answer
+
+    def unrounded(each: Sample) -> Sample:
+        names = ("logprob", "sampling_logprob", "prefix_logprob")
+        certain: dict[str, Any] = {name: _NEARLY_1 for name in names if is_certain(getattr(each, name))}
+        return replace(each, **certain) if certain else each
+
+    return [unrounded(each) for each in samples], None if answer is None else unrounded(answer)
 
 
 def _known_logprob(sample: Sample) -> float | None:

@@ -15,20 +15,42 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import hashlib
 import json
+import math
 import os
 import socket
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
-from .parts import FORMAT, MANIFEST, Part, checksum, is_store, read_manifest, read_stored, row_id, store_parts
+from ..files import explained, open_own
+from .formats import (
+    FORMAT,
+    MANIFEST,
+    Part,
+    checksum,
+    is_store,
+    open_recording,
+    parse_row,
+    question_digest,
+    read_manifest,
+    read_stored,
+    row_id,
+    row_lines,
+    row_question,
+    store_parts,
+    write_recording,
+)
+from .schema import Header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
-__all__ = ["RecordingStore", "encode_row"]
+    from .schema import Row
 
 PACK_AFTER = 256  # commits; keeps the folder of a million questions below a few thousand files
 
@@ -44,12 +66,12 @@ class RecordingStore:
         self, folder: str | os.PathLike[str], *, identity: Mapping[str, Any], header: Mapping[str, Any]
     ) -> None:
         self.folder = Path(folder)
-        self._lock: IO[str] | None = None
-        with _explained(self.folder):
+        self._lock: IO[bytes] | None = None
+        with explained(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _take_lock(self.folder)
         try:
-            with _explained(self.folder):
+            with explained(self.folder):
                 self._open(dict(identity), dict(header))
         except BaseException:
             self.close()
@@ -73,12 +95,25 @@ class RecordingStore:
                 path.unlink()  # a kill fell between writing a pack and removing its parts
         self._next = live[-1].last + 1 if live else 0
         self._loose = [part for part in live if not part.packed]
-        self._done = {row_id(line, part.path) for part in live for line in part.lines()}
+        self._done = dict(row_question(line, part.path) for part in live for line in part.lines())
 
     @property
     def done(self) -> frozenset[str]:
         """The ids of the questions that are stored."""
         return frozenset(self._done)
+
+    def check_question(self, question: Mapping[str, Any]) -> bool:
+        """Whether the question with this `id` is stored; a `StoreError` where it was another one.
+
+        question  its keys as a row has them
+        """
+        known = self._done.get(str(question["id"]))
+        if known is not None and known != question_digest(question):
+            raise StoreError(
+                f"{self.folder}: question {question['id']!r} is not the one that was answered: its text, context or "
+                "references changed. Choose another folder, or give it another id"
+            )
+        return known is not None
 
     def commit(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add rows, all or none; after this returns they survive a kill or a power cut."""
@@ -91,18 +126,18 @@ class RecordingStore:
             return
         data = b"".join(fresh.values())
         path = self.folder / f"part-{self._next:08d}-{checksum(data)}.jsonl"
-        with _explained(self.folder):
+        with explained(self.folder):
             _write(path, data)
         self._loose.append(Part(self._next, self._next, checksum(data), path))
         self._next += 1
-        self._done.update(fresh)
+        self._done.update(row_question(line, path) for line in fresh.values())
         if len(self._loose) >= PACK_AFTER:
             self.pack()
 
     def amend_header(self, **fields: Any) -> None:
         """Set fields of the header that only the first answers tell, completely or not at all."""
         self.header |= fields
-        with _explained(self.folder):
+        with explained(self.folder):
             manifest = {**read_manifest(self.folder), "header": self.header}
             _write(self.folder / MANIFEST, _manifest_text(manifest))
 
@@ -112,7 +147,7 @@ class RecordingStore:
             return
         first, last = self._loose[0].first, self._loose[-1].last
         data = b"".join(part.read() for part in self._loose)
-        with _explained(self.folder):
+        with explained(self.folder):
             name = f"pack-{first:08d}-{last:08d}-{checksum(data)}.jsonl.gz"
             _write(self.folder / name, gzip.compress(data, 6, mtime=0))
             for part in self._loose:
@@ -121,7 +156,7 @@ class RecordingStore:
 
     def remember(self, name: str, value: object) -> None:
         """Store a JSON value beside the rows, completely or not at all."""
-        with _explained(self.folder):
+        with explained(self.folder):
             _write(self.folder / name, json.dumps(value, indent=1).encode() + b"\n")
 
     def recall(self, name: str) -> Any:
@@ -171,7 +206,7 @@ def _write(path: Path, data: bytes) -> None:
     """Write, sync, rename, sync the folder; on failure no file is left."""
     draft = path.with_name(path.name + ".tmp")
     try:
-        with draft.open("wb") as file:
+        with open_own(draft, new=True) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -188,9 +223,13 @@ def _write(path: Path, data: bytes) -> None:
             os.close(folder)
 
 
-def _take_lock(folder: Path) -> IO[str]:
+def _take_lock(folder: Path) -> IO[bytes]:
     """An exclusive lock the operating system releases when this process ends, however it ends."""
-    file = (folder / "lock").open("a+", encoding="utf-8")
+    path = folder / "lock"
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        kind = "a link" if path.is_symlink() else "not a file"
+        raise StoreError(f"{path}: the lock is {kind}, and semtropy does not write there: delete it")
+    file = open_own(path)
     try:
         if os.name == "posix":
             import fcntl
@@ -206,37 +245,19 @@ def _take_lock(folder: Path) -> IO[str]:
             file.close()
             raise
         file.seek(0)
-        holder = file.read().strip() or "another process"
+        holder = file.read().decode("utf-8", "replace").strip() or "another process"
         file.close()
         raise StoreError(f"{folder} is being written by {holder}: one writer at a time") from error
     file.seek(0)
     file.truncate()
-    file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+    file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
     file.flush()
     return file
 
 
-@contextlib.contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    """Turn errors of the operating system into a `StoreError` that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            way_out = (
-                "the disk is full. What was finished is safe: free some space and run the same command again"
-            )
-        elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            way_out = "it cannot be written (read-only, or no permission): choose another folder with --out"
-        elif error.errno in (errno.ENOTDIR, errno.EEXIST):
-            way_out = "it is a file, not a folder: choose another folder with --out"
-        else:
-            way_out = error.strerror or str(error)
-        raise StoreError(f"{folder}: {way_out}") from error
-
-
 def _refuse_difference(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    differing = [key for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
+    known = {"endpoint": here.get("endpoint"), **there}  # version 0.2 did not store where it asked
+    differing = [key for key in sorted({*known, *here}) if known.get(key) != here.get(key)]
     if differing:
         details = "; ".join(
             f"{key} was {_brief(there.get(key))}, is {_brief(here.get(key))}" for key in differing
@@ -249,3 +270,163 @@ def _refuse_difference(folder: Path, there: Mapping[str, Any], here: Mapping[str
 def _brief(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+# Operations on recordings and recording folders: summarise, verify, merge, export.
+
+
+_COMMIT = 256  # rows per commit when stores are merged
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts over a recording; None where unknown."""
+
+    header: dict[str, Any]
+    questions: int
+    samples: int
+    tokens: int | None
+    graded: int
+    correct: int
+    clustered: int
+    p_true: int
+    parts: int | None
+
+
+def summarise(path: str | os.PathLike[str]) -> Summary:
+    """Count questions, samples, grades and so on of a recording; memory holds one row at a time."""
+    stream = open_recording(path, allow_empty=True)
+    questions = samples = tokens = graded = correct = clustered = p_true = 0
+    tokens_known = True
+    for row in stream.rows:
+        held = row["samples"]
+        questions += 1
+        samples += len(held)
+        for sample in held:
+            lengths = sample.get("tokens") or sample.get("token_logprobs")
+            tokens += len(lengths or ())
+            tokens_known = tokens_known and lengths is not None
+        grade = (row.get("answer") or {}).get("correct")
+        graded += grade is not None
+        correct += grade is True
+        clustered += row.clustered
+        p_true += row.p_true is not None
+    parts = len(store_parts(path)) if is_store(path) else None
+    known = tokens if tokens_known and samples else None
+    header = dict(stream.header)
+    return Summary(header, questions, samples, known, graded, correct, clustered, p_true, parts)
+
+
+def verify(path: str | os.PathLike[str]) -> list[str]:
+    """The faults of a recording, one sentence each; an empty list if there are none.
+
+    Reads every byte and checks the checksums of a folder's parts, the schema of every row, duplicate ids, and that the
+    probabilities of a question's distinct sequences do not sum above 1.
+    """
+    faults: list[str] = []
+    if not is_store(path):
+        try:
+            for row in open_recording(path).rows:
+                faults += _mass_faults(row)
+        except RecordingError as error:
+            faults.append(str(error))
+        return faults
+    header = Header(read_manifest(path)["header"])
+    first_seen: dict[str, str] = {}
+    indices: set[int] = set()
+    for part in store_parts(path):
+        try:
+            lines = part.lines()
+        except RecordingError as error:
+            faults.append(str(error))
+            continue
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = parse_row(line, header, part, number)
+            except RecordingError as error:
+                faults.append(str(error))
+                continue
+            if type(index := row.get("index")) is int:
+                indices.add(index)
+            place = f"{part.path.name}, line {number}"
+            if first_seen.setdefault(row.id, place) != place:
+                faults.append(f"{place}: id {row.id!r} is already used in {first_seen[row.id]}")
+            faults += _mass_faults(row)
+    return faults + _missing_parts(path, indices)
+
+
+def _missing_parts(path: str | os.PathLike[str], indices: set[int]) -> list[str]:
+    """The parts that were removed, where questions are missing too: another run may have asked them again."""
+    if len(indices) == max(indices, default=-1) + 1:
+        return []
+    parts = store_parts(path)
+    gaps = [(a.last + 1, b.first - 1) for a, b in pairwise(parts) if b.first > a.last + 1]
+    if parts and parts[0].first:
+        gaps.insert(0, (0, parts[0].first - 1))
+    return [
+        f"{path}: part {first:08d}{'' if first == last else f' to {last:08d}'} is missing: run `semtropy generate` "
+        "again to ask its questions"
+        for first, last in gaps
+    ]
+
+
+def _mass_faults(row: Row) -> Iterator[str]:
+    mass = probability_mass(row)
+    if mass > 1 + 1e-3:
+        yield f"{row.path}, line {row.line}: the probabilities of its distinct sequences sum to {mass:.4f}, above 1"
+
+
+def probability_mass(row: Row) -> float:
+    """The total probability of a question's distinct complete sequences; at most 1 up to rounding."""
+    seen = {
+        sample.tokens if sample.tokens is not None else (sample.text, sample.logprob): sample.logprob
+        for sample in row.samples
+        if sample.complete and sample.logprob is not None
+    }
+    return math.fsum(math.exp(logprob) for logprob in seen.values() if logprob is not None)
+
+
+def merge(sources: Sequence[str | os.PathLike[str]], target: str | os.PathLike[str]) -> int:
+    """Copy the rows of several folders of one run (its shards) into `target`; return the number of rows.
+
+    Rows are copied byte for byte. Folders of different runs are refused, as are two different rows with the same id.
+    `target` may already hold some of the rows.
+    """
+    if not sources:
+        raise StoreError("nothing to merge: name at least one folder")
+    manifest = read_manifest(sources[0])
+    identity, header = manifest["identity"], manifest["header"]
+    with RecordingStore(target, identity=identity, header=header) as store:
+        held = {row_id(line, target): hashlib.sha256(line).digest() for line in row_lines(target)}
+        for source in sources:
+            _refuse_stranger(source, sources[0], target)
+            fresh: dict[str, bytes] = {}
+            for line in row_lines(source):
+                name, digest = row_id(line, source), hashlib.sha256(line).digest()
+                if held.setdefault(name, digest) != digest:
+                    raise StoreError(f"{source}: the row {name!r} differs from that of an earlier folder")
+                fresh[name] = line + b"\n"
+                if len(fresh) == _COMMIT:
+                    store.commit_lines(fresh)
+                    fresh = {}
+            store.commit_lines(fresh)
+        store.pack()
+        return len(store.done)
+
+
+def _refuse_stranger(
+    source: str | os.PathLike[str], first: str | os.PathLike[str], target: str | os.PathLike[str]
+) -> None:
+    if Path(source).resolve() == Path(target).resolve():
+        raise StoreError(f"{target} is both a source and the target: choose another target")
+    # Shards of one run may have asked the same model at different addresses.
+    here, there = ({**read_manifest(folder)["identity"], "endpoint": None} for folder in (first, source))
+    if here != there:
+        keys = ", ".join(key for key in sorted({*here, *there}) if here.get(key) != there.get(key))
+        raise StoreError(f"{source} is another run than {first}: they differ in {keys}")
+
+
+def export(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
+    """Write a recording as one file (.jsonl, .jsonl.gz or .parquet), rows in the order of the questions."""
+    stream = open_recording(source, allow_empty=True)
+    return write_recording(target, stream.header, stream.rows)

@@ -18,19 +18,22 @@ from .. import __version__
 from ..errors import SemtropyError
 from .backends.local import LocalBackend
 from .backends.upstream import UpstreamBackend
+from .checks import Checks
 from .errors import Problem, error_kind, error_response
+from .gateway import Gateway, gateway_of
+from .instruments import Instruments
 from .middleware import RequestGuard
 from .policy import Policy
-from .routes import check, completions, other, page
-from .routes.page import PAGE
-from .service import Gateway, Service, gateway_of
+from .routes import check, completions, page
+from .routes.page import PAGE, VIEWS
 from .settings import Settings
-from .telemetry import Metrics, log
+from .telemetry import Metrics
+from .traffic import Traffic
 
 if TYPE_CHECKING:
     from ..nouns import Judge, Model
+    from .backends import Backend
 
-__all__ = ["PAGE", "create_app"]
 
 THREADS = 32
 """Checks wait in threads for models and judges; asyncio's default is a handful."""
@@ -42,8 +45,8 @@ def create_app(
     """The gateway as an ASGI application; `model` and `judge` replace those that the settings name."""
     settings = settings or Settings()
     metrics = Metrics()
-    policy = Policy(settings, default_judge=judge)
-    backend: LocalBackend | UpstreamBackend = LocalBackend(settings, model)
+    policy = Policy(settings, Instruments(settings, judge))
+    backend: Backend = LocalBackend(settings, model)
     if settings.upstream is not None:
         backend = UpstreamBackend(settings, settings.upstream)
     app = FastAPI(
@@ -54,14 +57,18 @@ def create_app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    app.state.gateway = Gateway(settings, backend, policy, Service(settings, policy, metrics), metrics)
-    for routes in (check, completions, page, other):
-        app.include_router(routes.router)
+    checks, traffic = Checks(settings, policy, metrics), Traffic(settings, metrics)
+    gateway = Gateway(settings, backend, policy, checks, metrics, traffic)
+    app.state.gateway = gateway
+    for router in (check.router, completions.router, page.router, completions.other_router):
+        app.include_router(router)
     app.mount("/page", StaticFiles(directory=PAGE), name="page")
     _add_error_handlers(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    paths = frozenset(("/", "/openapi.json", *app.openapi()["paths"]))
-    app.add_middleware(RequestGuard, settings=settings, metrics=metrics, routes=paths)
+    paths = frozenset((*VIEWS, "/openapi.json", *app.openapi()["paths"]))
+    app.add_middleware(
+        RequestGuard, settings=settings, metrics=metrics, routes=paths, check_ready=gateway.check_ready
+    )
     return app
 
 
@@ -69,24 +76,10 @@ def create_app(
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     gateway: Gateway = app.state.gateway
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "semtropy"))
-    loading = asyncio.create_task(_load(gateway))
+    running = asyncio.create_task(gateway.run())
     yield
-    loading.cancel()
-    gateway.service.runs.cancel()
-    await gateway.backend.aclose()
-
-
-async def _load(gateway: Gateway) -> None:
-    """Load models and judges. /healthz answers meanwhile; /readyz waits for this."""
-    try:
-        await asyncio.to_thread(gateway.policy.load)
-        await asyncio.to_thread(gateway.backend.load)
-    except Exception as error:
-        gateway.load_error = str(error) if isinstance(error, SemtropyError) else error_kind(error)
-        log.error("cannot get ready", exc_info=error, extra={"fields": {"reason": gateway.load_error}})
-    else:
-        gateway.ready = True
-        log.info("ready", extra={"fields": {"model": gateway.backend.name}})
+    running.cancel()
+    await gateway.close()
 
 
 def _add_error_handlers(app: FastAPI) -> None:

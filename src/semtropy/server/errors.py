@@ -17,8 +17,6 @@ from ..errors import (
     UnknownModel,
 )
 
-__all__ = ["Problem", "as_problem", "error_body", "error_kind", "error_response"]
-
 _STATUS: tuple[tuple[type[Exception], int, str], ...] = (
     (BadKey, 401, "authentication_error"),
     (UnknownModel, 404, "invalid_request_error"),
@@ -62,7 +60,7 @@ def error_body(problem: Problem) -> dict[str, Any]:
 def error_response(error: Exception) -> JSONResponse:
     """The HTTP reply for an error."""
     problem = as_problem(error)
-    headers = {"Retry-After": "1"} if problem.status == 429 else None
+    headers = {"Retry-After": "1"} if problem.status in (429, 503) else None
     if problem.status == 401:
         headers = {"WWW-Authenticate": "Bearer"}
     return JSONResponse(error_body(problem), problem.status, headers)

@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import secrets
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .telemetry import Metrics
 
-__all__ = ["Caller", "RequestGuard", "caller_of", "while_connected"]
 
-UPLOADS = ("/api/study",)
-"""Routes whose body is not read here: they write it to disk as it arrives."""
+LOADING = ("/api/about", "/api/traffic")
+"""Routes that need nothing that is loaded: the page asks for them first."""
 
 TENANT_HEADERS = ("openai-organization", "openai-project", "openai-beta")
 """Headers that decide on whose behalf and how the upstream answers: sent with the answer and with every sample."""
@@ -50,11 +49,18 @@ class Caller:
 def caller_of(scope: Scope, settings: Settings) -> Caller:
     """Read the caller from the headers of a request."""
     bearer = _bearer(scope)
-    own = any(_equal(bearer, key) for key in settings.keys) if bearer else False
+    own = bearer is not None and _has_key([bearer], (*settings.keys, *settings.operator_keys))
     found = {name: _header(scope, name.encode()) for name in TENANT_HEADERS}
     headers = {name: value for name, value in found.items() if value is not None}
     identity = (bearer, _header(scope, b"x-semtropy-key"), *found.values())
     return Caller(None if own else bearer, identity, headers)
+
+
+def is_operator(scope: Scope, settings: Settings) -> bool:
+    """Whether a request comes from the operator: with one of `operator_keys`; without such keys, on this machine."""
+    if not settings.operator_keys:
+        return settings.is_private
+    return _has_key(_sent_keys(scope), settings.operator_keys)
 
 
 class ConcurrencyLimit:
@@ -87,9 +93,18 @@ class ConcurrencyLimit:
 class RequestGuard:
     """Admits requests, reads their bodies within limits, and turns errors into replies."""
 
-    def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics, routes: frozenset[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        settings: Settings,
+        metrics: Metrics,
+        routes: frozenset[str],
+        check_ready: Callable[[], None],
+    ) -> None:
         self.app, self.settings, self.metrics, self.routes = app, settings, metrics, routes
-        self._keys, self._hosts = settings.keys, allowed_hosts(settings)
+        self._keys = (*settings.keys, *settings.operator_keys) if settings.keys else ()
+        self._hosts, self._check_ready = allowed_hosts(settings), check_ready
         self._limit: ConcurrencyLimit | None = None
         self._reading = 0  # bodies that are being received
 
@@ -148,6 +163,8 @@ class RequestGuard:
             self._check_host(scope)
             if scope["path"].startswith(("/v1/", "/api/")):
                 self._check_key(scope)
+                if scope["path"] not in LOADING:
+                    self._check_ready()
                 if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
                     body = await self._checked_body(scope, receiving)
                 if self._limit is None:
@@ -181,28 +198,19 @@ class RequestGuard:
             raise Problem(421, "this host name is not served here: add it to the setting hosts")
 
     def _check_key(self, scope: Scope) -> None:
-        if not self._keys:
-            return
-        sent = [value for value in (_header(scope, b"x-semtropy-key"), _bearer(scope)) if value]
-        # Every key is compared in full, so that the time taken reveals nothing.
-        matches = [_equal(value, key) for value in sent for key in self._keys]
-        if not any(matches):
+        if self._keys and not _has_key(_sent_keys(scope), self._keys):
             raise Problem(401, "this gateway needs a key: Authorization: Bearer KEY", "authentication_error")
 
     async def _checked_body(self, scope: Scope, receive: Receive) -> Receive:
         """Check type and declared size; read the body, which the application then receives in one piece."""
-        upload = scope["path"] in UPLOADS
-        limit = self.settings.max_upload if upload else self.settings.max_body
+        limit = self.settings.max_body
         declared = _header(scope, b"content-length") or ""
         if declared.isascii() and declared.isdigit() and (len(declared) > 15 or int(declared) > limit):
             raise too_large(limit)
-        wanted = "application/octet-stream" if upload else "application/json"
         sent = (_header(scope, b"content-type") or "").partition(";")[0].strip().lower()
-        if sent != wanted and not self._passes_unread(scope):
-            # A page of another site can send forms and plain text without asking, but not these types.
-            raise Problem(415, f"the content type must be {wanted}")
-        if upload:
-            return receive
+        if sent != "application/json" and not self._passes_unread(scope):
+            # A page of another site can send forms and plain text without asking, but not this type.
+            raise Problem(415, "the content type must be application/json")
         if self._reading >= self.settings.concurrency + self.settings.queue:
             raise _too_many()
         self._reading += 1
@@ -286,9 +294,14 @@ def _too_many() -> Problem:
     return Problem(429, "too many requests are waiting: try again in a moment", "rate_limit_error")
 
 
-def _equal(sent: str, key: str) -> bool:
-    """Whether two keys are equal, in constant time."""
-    return hmac.compare_digest(sent.encode(), key.encode())
+def _has_key(sent: Sequence[str], keys: Sequence[str]) -> bool:
+    """Whether one of the keys was sent. Each is compared in full, so that the time taken reveals nothing."""
+    matches = [hmac.compare_digest(value.encode(), key.encode()) for value in sent for key in keys]
+    return any(matches)
+
+
+def _sent_keys(scope: Scope) -> list[str]:
+    return [value for value in (_header(scope, b"x-semtropy-key"), _bearer(scope)) if value]
 
 
 def _header(scope: Scope, name: bytes) -> str | None:

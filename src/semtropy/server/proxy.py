@@ -6,25 +6,146 @@ Whatever goes wrong in a check, the client gets its answer: every failure of the
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from ..models.endpoint import parsed_reply
+from ..verdict import ClaimVerdict, Outcome
+from .dialects import Replacement
 from .errors import Problem, as_problem, error_body, error_kind
-from .sse import EventSplitter, event
-from .withholding import is_withheld, withheld_verdict
+from .settings import HOLDING
+from .sse import EventSplitter, event, spliced
 
 if TYPE_CHECKING:
     from ..nouns import Sample
     from ..verdict import Verdict
     from .backends import BackendReply
-    from .dialects import ReadAnswer, StreamReader
+    from .checks import PendingCheck
+    from .dialects import ReadAnswer
+    from .gateway import Gateway
     from .requests import CompletionRequest
-    from .service import Gateway, PendingCheck
+    from .settings import Settings
 
-__all__ = ["NO_TEXT", "AnswerProxy", "CheckOutcome", "PassedReply", "verdict_headers"]
+
+# What is said of an answer that is withheld: nothing that the model wrote.
+
+
+_PARTS = re.compile(r"\[\d*\]|\.")
+_OWN = frozenset({"answer", "content", "tool"})
+"""Names of fields that no schema declares: those of a whole answer, and of the tool that is called."""
+
+
+def is_withheld(verdict: Verdict, settings: Settings) -> bool:
+    """Whether mode `block` withholds the answer that this verdict is on."""
+    undecided = verdict.outcome is Outcome.UNDECIDED and settings.withhold == "undecided"
+    return verdict.flagged or undecided
+
+
+def trimmed(text: str, claims: Sequence[ClaimVerdict]) -> str:
+    """The steady claims of an answer, and nothing else of it: in their order, on separate lines where they were.
+
+    >>> from semtropy.verdict import ClaimVerdict, VerdictAgreement
+    >>> text = "Ann was born in 1901. She won twice.\\n\\n- Oslo\\n- Bergen"
+    >>> agreement, spans = VerdictAgreement(0.9), [(0, 21), (22, 36), (40, 44), (47, 53)]
+    >>> outcomes = [Outcome.STEADY, Outcome.FLAGGED, Outcome.STEADY, Outcome.STEADY]
+    >>> trimmed(text, [ClaimVerdict("", *span, each, agreement, 1, 0, 0) for span, each in zip(spans, outcomes)])
+    'Ann was born in 1901.\\n\\nOslo\\nBergen'
+    """
+    kept, end = "", 0
+    for claim in claims:
+        if claim.outcome is Outcome.STEADY:
+            breaks = min(text.count("\n", end, claim.start), 2)
+            kept += ("\n" * breaks or " ") * bool(kept) + text[claim.start : claim.end]
+            end = claim.end
+    return kept
+
+
+def withheld_verdict(
+    payload: dict[str, Any], declared: Any = None, *, steady: str | None = None
+) -> dict[str, Any]:
+    """A verdict without the answer, the texts of the samples, and the names of fields that the model invented.
+
+    declared  what the client says about the form of its answers (a schema); fields that are named in it keep their name
+    steady    the outcome of claims that keep their text, None for none
+
+    >>> field = {"name": "year", "value": 1912, "meanings": [{"text": "1912", "wordings": [], "count": 3}]}
+    >>> verdict = {"answer": "...", "fields": [field, {**field, "name": "Dr Smith"}], "untrusted": ["Dr Smith"]}
+    >>> withheld_verdict(verdict, {"properties": {"year": {}}})["fields"]
+    [{'name': 'year', 'value': None, 'meanings': [{'text': None, 'wordings': [], 'count': 3}]}]
+    """
+    kept = dict(payload)
+    if "answer" in kept:
+        kept["answer"] = None
+    if "meanings" in kept:
+        kept["meanings"] = [_without_text(meaning) for meaning in kept["meanings"]]
+    if "claims" in kept:
+        kept["claims"] = [
+            claim if claim["outcome"] == steady else {**claim, "text": None, "instead": None}
+            for claim in kept["claims"]
+        ]
+    if "second" in kept:
+        kept["second"] = _without_answers(kept["second"])
+    if "fields" in kept:
+        known = _OWN | _names(declared)
+        kept["fields"] = [
+            {**field, "value": None, "meanings": [_without_text(meaning) for meaning in field["meanings"]]}
+            for field in kept["fields"]
+            if _is_declared(field["name"], known)
+        ]
+        kept["untrusted"] = [name for name in kept["untrusted"] if _is_declared(name, known)]
+    return kept
+
+
+def trimmed_verdict(payload: dict[str, Any], left: str) -> dict[str, Any]:
+    """The verdict on an answer of which only the steady claims are shown: `left`."""
+    return withheld_verdict(payload, steady=Outcome.STEADY) | {"answer": left, "trimmed": True}
+
+
+def without_texts(value: Any) -> Any:
+    """A step of a check without any text of the model.
+
+    >>> without_texts({"meanings": [{"text": "Paris", "wordings": ["Paris"], "count": 2}], "fields": [1]})
+    {'meanings': [{'text': '', 'wordings': [], 'count': 2}], 'fields': []}
+    """
+    if isinstance(value, list):
+        return [without_texts(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    emptied: dict[str, Any] = {"text": "", "instead": None, "wordings": [], "fields": [], "answers": []}
+    return {name: emptied[name] if name in emptied else without_texts(each) for name, each in value.items()}
+
+
+def _without_answers(second: dict[str, Any]) -> dict[str, Any]:
+    others = [_without_answers(other) for other in second["others"]]
+    kept = {name: value for name, value in second.items() if name != "sentence"}  # it quotes an answer
+    return {**kept, "answers": [], "instead": None, "others": others}
+
+
+def _without_text(meaning: dict[str, Any]) -> dict[str, Any]:
+    return {**meaning, "text": None, "wordings": []}
+
+
+def _is_declared(name: str, known: frozenset[str]) -> bool:
+    return all(part in known for part in _PARTS.split(name) if part)
+
+
+def _names(value: Any) -> frozenset[str]:
+    """All keys inside, without recursion: a schema may be nested deeply."""
+    waiting = [value]
+    found: set[str] = set()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            found |= part.keys()
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return frozenset(found)
+
 
 NO_TEXT = "the answer has no text to compare: nothing was checked"
 TOO_LONG = "the answer is too long to be checked"
@@ -32,10 +153,15 @@ TOO_LONG = "the answer is too long to be checked"
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """The content of the key `semtropy` (a verdict, an error or why nothing was checked), and whether to block."""
+    """The content of the key `semtropy` (a verdict, an error or why nothing was checked), and what the client gets.
+
+    blocked  whether the answer is withheld
+    instead  what the client gets in place of the answer, None for the answer as it came
+    """
 
     payload: dict[str, Any]
     blocked: bool = False
+    instead: Replacement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +179,7 @@ class AnswerProxy:
     def __init__(
         self, gateway: Gateway, request: CompletionRequest, reply: BackendReply, *, log_fields: dict[str, Any]
     ) -> None:
-        self.gateway, self.settings, self.service = gateway, gateway.settings, gateway.service
+        self.gateway, self.settings, self.checks = gateway, gateway.settings, gateway.checks
         self.request, self.reply, self.log_fields = request, reply, log_fields
         self.mode = request.options.mode or self.settings.mode
         self.place = request.options.place or self.settings.place
@@ -69,7 +195,7 @@ class AnswerProxy:
         try:
             self._check = self._started_check()
         except Exception as error:
-            self.service.count_failure(error)
+            self.checks.count_failure(error)
             self._started, self._failure = True, error
         if self._check is not None:
             self._started = True
@@ -82,12 +208,13 @@ class AnswerProxy:
         if prompt is None or none_wanted or request.unchecked is not None:
             return None
         fields, caller = request.answer_fields, request.caller
-        return self.service.start(
+        return self.checks.start(
             prompt,
             self.gateway.backend.sampler(request),
             request.options,
             structure=request.structure,
             identity=[request.kind, request.model, fields, request.max_tokens, caller.identity],
+            tenant=caller.identity,
             answered=True,
         )
 
@@ -105,56 +232,48 @@ class AnswerProxy:
             raise Problem(502, "the upstream's reply is not JSON, so it cannot be checked", "upstream_error")
         if parsed is None:
             return PassedReply(raw, headers)
-        if outcome.blocked:
-            raw = json.dumps(self.dialect.refusal(parsed, self.settings.refusal)).encode()
-        return PassedReply(raw if self.place == "headers" else _spliced(raw, outcome.payload), headers)
+        if outcome.instead is not None:
+            raw = json.dumps(self.dialect.reply(parsed, outcome.instead)).encode()
+        return PassedReply(
+            raw if self.place == "headers" else spliced(raw, "semtropy", outcome.payload), headers
+        )
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """The upstream's events as they come, the verdict before the one that ends the stream."""
-        splitter, reader, last = EventSplitter(), self.dialect.reader(), b""
+        """The upstream's events as they come, the verdict in the last of them."""
+        splitter, reader = EventSplitter(), self.dialect.reader()
         with ExitStack() as stack:
             try:
                 async for chunk in self.reply.unpacked():
                     for raw in splitter.feed(chunk):
-                        reader.feed(raw)
-                        if self.dialect.ends(raw):
-                            last = raw
-                            continue
-                        yield raw
+                        for passed in reader.feed(raw):
+                            yield passed
                         self._start(stack)  # only once the first token is out: it must not wait for the check
             except Exception as error:
-                self.service.metrics.errors.labels("upstream_cut").inc()
+                self.checks.metrics.errors.labels("upstream_cut").inc()
                 yield event(error_body(_cut(error)))
                 return
             finally:
                 await self.reply.close()
-            rest = splitter.take()
-            reader.feed(rest)
-            if self.dialect.ends(rest):
-                last, rest = rest, b""
-            if rest:
-                # An event without its blank line: the verdict must not become part of it.
-                yield rest if rest.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")) else rest + b"\n\n"
-            yield self._last(reader, last, await self.outcome(reader.answer, stack))
+            for passed in reader.feed(_ended(splitter.take())):
+                yield passed
+            outcome = await self.outcome(reader.answer, stack)
+            yield reader.ending(outcome.payload, self.place)
 
     async def held_stream(self) -> PassedReply:
-        """The whole stream once the verdict is known, or a refusal as a stream; and the verdict's headers."""
-        splitter, reader, last = EventSplitter(), self.dialect.reader(), b""
+        """The whole stream once the verdict is known, or another in its place; and the verdict's headers."""
+        splitter, reader = EventSplitter(), self.dialect.reader()
         with ExitStack() as stack:
             self._start(stack)
             held = await self._held()
             if held.rest is not None:
                 return held
-            events = [*splitter.feed(held.body), splitter.take()]
-            for each in events:
-                reader.feed(each)
+            events = [*splitter.feed(held.body), _ended(splitter.take())]
+            passed = [each for raw in events for each in reader.feed(raw)]
             outcome = await self.outcome(reader.answer, stack)
-        if outcome.blocked:
-            passed, last = self.dialect.refusal_events(reader, self.settings.refusal)
-        else:
-            passed = [each for each in events if not self.dialect.ends(each)]
-            last = next((each for each in events if self.dialect.ends(each)), b"")
-        whole = b"".join([*passed, self._last(reader, last, outcome)])
+        if outcome.instead is not None:
+            events, reader = self.dialect.events(reader, outcome.instead), self.dialect.reader()
+            passed = [each for raw in events for each in reader.feed(raw)]
+        whole = b"".join([*passed, reader.ending(outcome.payload, self.place)])
         return PassedReply(whole, verdict_headers(outcome))
 
     async def _held(self) -> PassedReply:
@@ -175,7 +294,7 @@ class AnswerProxy:
     def _too_long(self, body: bytes, chunks: AsyncIterator[bytes]) -> PassedReply:
         """An answer above `max_reply`: passed on unchecked, or refused where answers that fail are blocked."""
         self.log_fields["skipped"] = True
-        if self.mode == "block" and self.settings.on_error == "block":
+        if self.mode in HOLDING and self.settings.on_error == "block":
             raise Problem(502, TOO_LONG, "upstream_error")
 
         async def rest() -> AsyncIterator[bytes]:
@@ -188,35 +307,65 @@ class AnswerProxy:
         return PassedReply(body, {"X-Semtropy-Verdict": "none"}, rest())
 
     async def outcome(self, answered: Callable[[], ReadAnswer | None], stack: ExitStack) -> CheckOutcome:
-        """The verdict on an answer, or the reason why there is none; samples are drawn only if they are needed."""
+        """The verdict on an answer, or the reason why there is none; noted for the operator."""
+        found, request = await self._outcome(answered, stack), self.request
+        self.gateway.traffic.add(
+            found.payload, route=request.kind, model=request.model, question=request.question
+        )
+        return found
+
+    async def _outcome(self, answered: Callable[[], ReadAnswer | None], stack: ExitStack) -> CheckOutcome:
+        """What the client gets; samples are drawn only if they are needed."""
         try:
             read, question, unchecked = answered(), self.request.question, self.request.unchecked
             if read is None or question is None or unchecked is not None:
-                return self._skipped(unchecked or NO_TEXT)
+                self.log_fields["skipped"] = True
+                return self._unchecked({"skipped": unchecked or NO_TEXT})
             answer = self.gateway.backend.weighed(self.request, read.sample)
             verdict, source = await self._verdict(question, answer, stack)
             payload = verdict.to_dict() | {"source": source, "finish_reason": read.finish}
             json.dumps(payload, allow_nan=False)  # what cannot be written must fail here, not in the reply
         except Exception as error:
             self.log_fields["check"] = error_kind(error)
-            payload = {"error": {"kind": error_kind(error), "message": as_problem(error).message}}
-            return self._judged(payload, withhold=self.settings.on_error == "block")
+            return self._unchecked(
+                {"error": {"kind": error_kind(error), "message": as_problem(error).message}}
+            )
         self.log_fields |= {
             "flagged": verdict.flagged,
             "samples": verdict.samples,
             "source": source,
         }
-        return self._judged(payload, withhold=is_withheld(verdict, self.settings))
+        if self.mode not in HOLDING:
+            return CheckOutcome({**payload, "mode": self.mode, "blocked": False})
+        if self.mode == "trim" and any(claim.outcome is not Outcome.STEADY for claim in verdict.claims):
+            left = trimmed(read.sample.text, verdict.claims)
+            if not left:
+                return self._blocked(payload)
+            shown = trimmed_verdict(payload, left) | {"mode": self.mode, "blocked": False}
+            return CheckOutcome(shown, instead=Replacement(left, read.finish))
+        if is_withheld(verdict, self.settings):
+            return self._blocked(payload)
+        # What the client gets is what was judged: not the thinking before it, nor other choices.
+        instead = None if read.alone else Replacement(read.sample.text, read.finish, read.calls)
+        return CheckOutcome({**payload, "mode": self.mode, "blocked": False}, instead=instead)
 
-    def _skipped(self, why: str) -> CheckOutcome:
-        """An answer that is not checked: passed on, or withheld where answers whose check fails are."""
-        self.log_fields["skipped"] = True
-        withhold = self.mode == "block" and self.settings.on_error == "block"
-        return self._judged({"skipped": why}, withhold=True) if withhold else CheckOutcome({"skipped": why})
+    def _unchecked(self, payload: dict[str, Any]) -> CheckOutcome:
+        """An answer without a verdict: passed on, or withheld where answers whose check fails are."""
+        if self.mode in HOLDING and self.settings.on_error == "block":
+            return self._blocked(payload)
+        said = {} if "skipped" in payload else {"mode": self.mode, "blocked": False}
+        return CheckOutcome(payload | said)
+
+    def _blocked(self, payload: dict[str, Any]) -> CheckOutcome:
+        self.log_fields["blocked"] = True
+        self.checks.metrics.blocked.inc()
+        withheld = withheld_verdict(payload, self.request.declared) | {"mode": self.mode, "blocked": True}
+        refusal = Replacement(self.settings.refusal, "content_filter")
+        return CheckOutcome(withheld, blocked=True, instead=refusal)
 
     async def _verdict(self, question: str, answer: Sample, stack: ExitStack) -> tuple[Verdict, str]:
         if not self._started:
-            alone = await self.service.judge_alone(
+            alone = await self.checks.judge_alone(
                 question, answer, self.request.options, structure=self.request.structure
             )
             if alone is not None:
@@ -225,21 +374,12 @@ class AnswerProxy:
         if self._failure is not None:
             raise self._failure
         assert self._check is not None
-        return await self.service.verdict(self._check, answer), self._check.source
+        return await self.checks.verdict(self._check, answer), self._check.source
 
-    def _judged(self, payload: dict[str, Any], *, withhold: bool) -> CheckOutcome:
-        blocked = self.mode == "block" and withhold
-        if blocked:
-            self.log_fields["blocked"] = True
-            self.service.metrics.blocked.inc()
-            body = self.request.body
-            payload = withheld_verdict(payload, [body.get("response_format"), body.get("text")])
-        return CheckOutcome({**payload, "mode": self.mode, "blocked": blocked}, blocked)
 
-    def _last(self, reader: StreamReader, last: bytes, outcome: CheckOutcome) -> bytes:
-        if self.place == "headers":  # headers are sent already: a comment, which readers of events ignore
-            return f": semtropy {json.dumps(outcome.payload)}\n\n".encode() + last
-        return self.dialect.ending(reader, last, outcome.payload)
+def _ended(rest: bytes) -> bytes:
+    """What came after the last event, as an event: the verdict must not become part of it."""
+    return rest if not rest or rest.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")) else rest + b"\n\n"
 
 
 def verdict_headers(outcome: CheckOutcome) -> dict[str, str]:
@@ -264,17 +404,11 @@ def verdict_headers(outcome: CheckOutcome) -> dict[str, str]:
 def _parsed(raw: bytes) -> dict[str, Any] | None:
     """The JSON object in a reply; None for anything else, also in another encoding, to which nothing can be added."""
     try:
-        parsed = json.loads(raw.decode())
+        raw.decode()
+        parsed = parsed_reply(raw)
     except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None
-
-
-def _spliced(raw: bytes, payload: dict[str, Any]) -> bytes:
-    """The bytes of a JSON object with the key `semtropy` appended; all other bytes stay the same."""
-    head = raw.rstrip()[:-1].rstrip()
-    comma = b"" if head == b"{" else b","
-    return head + comma + b'"semtropy":' + json.dumps(payload, allow_nan=False).encode() + b"}"
 
 
 def _cut(error: Exception) -> Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from ..conversation import as_messages, last_question
 from ..errors import InputError
-from .dialects.chat import ChatDialect
-from .dialects.responses import ResponsesDialect
+from ..numeric_checks import is_count, is_number
+from ..structured import Choices, JsonAnswers, ToolCalls
+from .dialects import ChatDialect, ResponsesDialect
 from .errors import Problem
 from .schemas import CheckOptions
-from .structures import structure_of
 
 if TYPE_CHECKING:
     from ..conversation import Prompt
@@ -23,7 +23,57 @@ if TYPE_CHECKING:
     from .dialects import Dialect
     from .middleware import Caller
 
-__all__ = ["CompletionKind", "CompletionRequest", "characters", "parse_json", "read_completion_request"]
+
+# What a request says about the form of its answers: a schema, tools, choices.
+
+
+def structure_of(
+    body: Mapping[str, Any], *, choices: Sequence[str] | None = None, required: Sequence[str] | None = None
+) -> Structure | None:
+    """How the answers to a completion request are read; None for plain text.
+
+    `choices` that the client names come first, then `tools`, then a JSON schema (`response_format`, or `text.format` in
+    the responses API), then the choices of vLLM's `guided_choice`. A schema beside tools is that of answers in text.
+
+    >>> structure_of({"messages": []}) is None
+    True
+    """
+    if choices is not None:
+        return Choices(choices)
+    schema = _schema(body)
+    tools = [tool for tool in _list(body.get("tools")) if _is_function(tool)]
+    if tools and body.get("tool_choice") != "none":
+        return ToolCalls(tools, content=schema, required=required)
+    if schema is not None:
+        return JsonAnswers(schema, required=required)
+    guided = [each for each in _list(body.get("guided_choice")) if isinstance(each, str)]
+    return Choices(guided) if len(guided) > 1 else None
+
+
+def _schema(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema that a request asks for; an object of any form where it asks for JSON alone."""
+    text = body.get("text")
+    asked = body.get("response_format") or (text.get("format") if isinstance(text, Mapping) else None)
+    if not isinstance(asked, Mapping):
+        return None
+    if asked.get("type") == "json_object":
+        return {"type": "object"}
+    if asked.get("type") != "json_schema":
+        return None
+    inner = asked.get("json_schema", asked)
+    schema = inner.get("schema") if isinstance(inner, Mapping) else None
+    return schema if isinstance(schema, Mapping) else {"type": "object"}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _is_function(tool: Any) -> bool:
+    """Whether a tool is a function with a name; those that the provider runs itself (web search) are no calls."""
+    inner = tool.get("function", tool) if isinstance(tool, Mapping) else None
+    return isinstance(inner, Mapping) and isinstance(inner.get("name"), str)
+
 
 CompletionKind = Literal["chat", "completions", "responses"]
 _INPUTS = {"chat": "messages", "completions": "prompt", "responses": "input"}
@@ -144,6 +194,11 @@ class CompletionRequest:
         return structure_of(self.body, choices=self.options.choices, required=self.options.required)
 
     @property
+    def declared(self) -> Any:
+        """What the client says about the form of its answers: names in it are not the model's."""
+        return [self.body.get("response_format"), self.body.get("text")]
+
+    @property
     def dialect(self) -> Dialect:
         """How the backend's replies to it are written."""
         calls = bool(self.body.get("tools"))
@@ -155,14 +210,14 @@ class CompletionRequest:
     def temperature(self) -> float | None:
         """The temperature that its answer is drawn at, None where the client leaves it to the server."""
         value, top_p = self.body.get("temperature"), self.body.get("top_p")
-        known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2
+        known = is_number(value) and 0 <= value <= 2
         return float(value) if known and (top_p is None or top_p == 1) else None  # type: ignore[arg-type]
 
     @property
     def max_tokens(self) -> int | None:
         for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"):
             value = self.body.get(name)
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            if is_count(value) and value > 0:
                 return value
         return None
 

@@ -8,19 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..conversation import as_messages
 from ..meaning import NAMES as JUDGES
+from ..options import FLAGS
 from ..samples import MOST_TOKEN_ENTROPY
+from .settings import Mode, Place  # noqa: TC001  # pydantic reads them
 
 if TYPE_CHECKING:
     from ..conversation import Prompt
 
-__all__ = [
-    "BudgetOptions",
-    "CheckOptions",
-    "CheckRequest",
-    "RecordedSample",
-    "ReplayRequest",
-    "RuleOptions",
-]
 
 EstimatorName = Literal[
     "bayes",
@@ -41,6 +35,11 @@ OPEN_JUDGES = tuple(name for name in JUDGES if ":" not in name and name != "llm"
 Text = Annotated[str, Field(max_length=200)]
 
 
+def shared_field(name: str, **more: Any) -> Any:
+    """A key that is an option of a check: its limits and its description are in `semtropy.options`."""
+    return Field(**{"default": None, **FLAGS[name].request, **more})
+
+
 class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -48,8 +47,8 @@ class _Schema(BaseModel):
 class RuleOptions(_Schema):
     """When to stop: at this `variance`, with this `confidence` about the threshold, or after `samples`. Exactly one."""
 
-    variance: float | None = Field(None, ge=0)
-    confidence: float | None = Field(None, gt=0.5, lt=1)
+    variance: float | None = shared_field("variance")
+    confidence: float | None = shared_field("confidence")
     samples: int | None = Field(None, ge=1, le=1000)
 
     @model_validator(mode="after")
@@ -62,28 +61,24 @@ class RuleOptions(_Schema):
 class BudgetOptions(_Schema):
     """Hard limits; the operator's own limits hold as well."""
 
-    samples: int | None = Field(None, ge=0, le=2**53, description="0 judges the answer alone")
+    samples: int | None = shared_field("max_samples")
     tokens: int | None = Field(None, ge=1, le=2**53)
-    seconds: float | None = Field(None, ge=0.1)
+    seconds: float | None = shared_field("max_seconds")
 
 
 class CheckOptions(_Schema):
     """The object under `semtropy` in a request: how its check is made."""
 
-    mode: Literal["annotate", "block", "off"] | None = None
-    place: Literal["body", "headers"] | None = None
+    mode: Mode | None = None
+    place: Place | None = None
     rule: RuleOptions | None = None
     budget: BudgetOptions | None = None
     estimator: EstimatorName | None = None
     judge: Text | None = Field(None, description=f"{', '.join(OPEN_JUDGES)}, or the one the operator set")
-    threshold: float | None = Field(None, gt=0, le=100)
-    choices: list[Text] | None = Field(
-        None, min_length=2, max_length=100, description="the answer names one of these"
-    )
-    required: list[Text] | None = Field(
-        None, max_length=100, description="the fields of a structured answer that the verdict waits for"
-    )
-    one_by_one: bool = Field(False, description="draw one sample per round: fewest samples, longest wait")
+    threshold: float | None = shared_field("threshold")
+    choices: list[Text] | None = shared_field("choices")
+    required: list[Text] | None = shared_field("required")
+    one_by_one: bool = shared_field("one_by_one", default=False)
     cache: bool = Field(True, description="whether a cached check of the same request may be used")
 
 
@@ -94,14 +89,12 @@ class CheckRequest(CheckOptions):
     messages: list[dict[str, Any]] | None = Field(
         None, min_length=1, description="chat messages that end with the one to answer, instead of a prompt"
     )
-    system: str | None = Field(None, max_length=100_000, description="a system message before the prompt")
-    answer: str | None = Field(None, max_length=100_000, description="judge this answer; no other is drawn")
-    model: Text | None = Field(None, description="the upstream's model to ask")
+    system: str | None = shared_field("system")
+    answer: str | None = shared_field("answer")
+    model: Text | None = shared_field("model")
     stream: bool = Field(False, description="send each step as a server-sent event")
-    seed: int | None = Field(None, ge=0, lt=2**63)
-    answer_schema: dict[str, Any] | None = Field(
-        None, alias="schema", description="answers are JSON of this schema, judged field by field"
-    )
+    seed: int | None = shared_field("seed")
+    answer_schema: dict[str, Any] | None = shared_field("schema", alias="schema")
 
     @model_validator(mode="after")
     def _asked(self) -> CheckRequest:

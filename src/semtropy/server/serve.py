@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import sys
 import tempfile
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from ..errors import InputError
-from .connections import ConnectionLimits, ServerConfig
+from ..errors import InputError, SemtropyError
+from ..files import safe_children
+from ..models.weights import cache_folder
 from .telemetry import log, logging_config
 
 if TYPE_CHECKING:
@@ -24,7 +27,180 @@ if TYPE_CHECKING:
 
     from .settings import Settings
 
-__all__ = ["serve"]
+
+# uvicorn's HTTP protocol with limits: head size, time to send a head, time to read a reply, open connections.
+#
+# uvicorn itself bounds none of these: a head of any size, sent a byte at a time, is kept in memory.
+
+
+try:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as _Base
+
+    _HTTPTOOLS = True
+except ImportError:  # httptools is optional: h11 is slower, and always there
+    from uvicorn.protocols.http.h11_impl import H11Protocol as _Base  # type: ignore[assignment]
+
+    _HTTPTOOLS = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Limits of each connection, and on their number."""
+
+    head_bytes: int = 64_000
+    seconds: float = 60.0
+    connections: int = 1000
+
+    @classmethod
+    def of(cls, settings: Settings) -> ConnectionLimits:
+        return cls(settings.max_header, settings.client_timeout, settings.max_connections)
+
+
+class ServerConfig(uvicorn.Config):
+    """uvicorn's configuration with `limits` for `LimitedProtocol`."""
+
+    def __init__(self, *arguments: Any, limits: ConnectionLimits, **options: Any) -> None:
+        fixed = {"http": LimitedProtocol, "ws": "none", "h11_max_incomplete_event_size": limits.head_bytes}
+        super().__init__(*arguments, **(options | fixed))
+        self.limits = limits
+
+
+class LimitedProtocol(_Base):
+    """One connection. `_head` counts the bytes of a request head, or of trailers, that are not complete yet."""
+
+    _body_came = False  # in the bytes received last
+    _after_chunk_size = False  # of a chunk that has nothing so far: after the last one trailers follow
+
+    def __init__(self, config: ServerConfig, *arguments: Any, **options: Any) -> None:
+        super().__init__(config, *arguments, **options)
+        self._limits, self._head = config.limits, 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.TimerHandle | None = None
+        self._closing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.connections:
+            self._refuse(b"503 Service Unavailable", b"too many connections")
+        else:
+            self._timer = self.loop.call_later(self._limits.seconds, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        for timer in (self._writing, self._closing):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        self._body_came = False
+        super().data_received(data)
+        if not self._reading_head():
+            self._stop_timer()
+            # Trailers, the lines after the last chunk of a body, are a head too; the time for them is that of the body.
+            in_trailers = self._after_chunk_size and not self._body_came
+            self._head = self._head + len(data) if in_trailers else 0
+            if self._head > self._limits.head_bytes:
+                self._refuse(b"431 Request Header Fields Too Large", b"the trailers are too large")
+            return
+        self._head += len(data)
+        if self._head > self._limits.head_bytes:
+            self._refuse(b"431 Request Header Fields Too Large", b"the request head is too large")
+        elif self._timer is None and not self.transport.is_closing():
+            self._timer = self.loop.call_later(self._limits.seconds, self._too_slow)
+
+    if _HTTPTOOLS:
+        _in_head = True
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self._in_head = True
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self._in_head:  # else a trailer: it comes after the headers have been checked, and is not read
+                super().on_header(name, value)
+
+        def on_headers_complete(self) -> None:
+            self._in_head = False
+            super().on_headers_complete()
+
+        def on_chunk_header(self) -> None:
+            self._after_chunk_size = True
+
+        def on_chunk_complete(self) -> None:
+            self._after_chunk_size = False
+
+        def on_body(self, body: bytes) -> None:
+            self._after_chunk_size, self._body_came = False, True
+            super().on_body(body)
+
+        def _reading_head(self) -> bool:
+            # Between requests nothing but a head may come, also where the parser drops it (blank lines, a late body).
+            return self._in_head or self.cycle is None or self.cycle.response_complete
+
+    else:
+
+        def _reading_head(self) -> bool:
+            import h11
+
+            return self.conn.their_state is h11.IDLE  # type: ignore[attr-defined]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._writing is None:
+            self._writing = self.loop.call_later(self._limits.seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._abort_in_time()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._abort_in_time()
+
+    def send_400_response(self, msg: str) -> None:
+        super().send_400_response(msg)
+        self._abort_in_time()
+
+    def _abort_in_time(self) -> None:
+        """Bound the end of a connection: closing it waits until the client has read what was sent."""
+        if self.transport.is_closing() and self._closing is None:
+            self._closing = self.loop.call_later(self._limits.seconds, self.transport.abort)
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if self._head:
+            self._refuse(b"408 Request Timeout", b"the request did not arrive in time")
+        else:
+            self.transport.abort()
+
+    def _refuse(self, status: bytes, message: bytes) -> None:
+        """Answer outside any request and close; nothing more is read."""
+        self._stop_timer()
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            self.transport.abort()  # inside a reply there is no place for another
+            return
+        self.transport.write(
+            b"HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s"
+            % (status, len(message), message)
+        )
+        self.transport.close()
+        self._abort_in_time()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def _application(settings: Settings) -> FastAPI:
@@ -58,12 +234,21 @@ def _allow_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+def _learned_folder() -> str:
+    """Where learned priors are kept if nothing else is set: in the cache folder, if there is one."""
+    try:
+        return str(cache_folder() / "learned")
+    except SemtropyError:
+        return "none"
+
+
 def _exit(number: int, frame: FrameType | None) -> None:
     sys.exit(0)
 
 
 def serve(settings: Settings) -> int:
     """Serve until a signal to stop; then requests have `grace_seconds` to finish."""
+    settings = replace(settings, learned=settings.learned or _learned_folder())
     config = ServerConfig(
         partial(_application, settings),
         limits=ConnectionLimits.of(settings),
@@ -86,7 +271,7 @@ def serve(settings: Settings) -> int:
             signal.signal(signal.SIGTERM, _exit)
             uvicorn.Server(config).run()
             return 0
-        with tempfile.TemporaryDirectory(prefix="semtropy-metrics-") as folder:
+        with safe_children(), tempfile.TemporaryDirectory(prefix="semtropy-metrics-") as folder:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
             Multiprocess(config, sockets=[_listening(settings)]).run()
     except OSError as error:

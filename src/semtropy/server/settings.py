@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ..errors import InputError
-from ..verdict import THRESHOLD
-
-__all__ = [
-    "Settings",
-    "allowed_hosts",
-    "environment_name",
-    "flag_fields",
-    "kind",
-    "settings_table",
-    "split_list",
-]
+from ..files import toml_table
+from ..models.endpoint import shown_address
+from ..options import FLAGS
+from ..stopping import check_threshold, rule_of
 
 PREFIX = "SEMTROPY_"
-MODES = ("annotate", "block", "off")
-PLACES = ("body", "headers")
+Mode = Literal["annotate", "block", "trim", "off"]
+Place = Literal["body", "headers", "chunk"]
+HOLDING = ("block", "trim")
+"""Modes in which an answer waits for its verdict, and may be withheld."""
 ON_ERROR = ("pass", "block")
 WITHHOLD = ("flagged", "undecided")
 ROUTES = ("all", "harmless", "none")
 CHANGEABLE = ("mode", "threshold", "rule", "budget", "estimator", "judge", "fields")
 """What a request may set; `fields` stands for `choices` and `required`."""
 LEVELS = ("debug", "info", "warning", "error")
+TRAFFIC = ("none", "verdicts", "texts")
 
 
 def _set(
@@ -39,6 +33,14 @@ def _set(
     """One setting: a secret has no flag, as flags show in the list of processes."""
     facts = {"help": about, "secret": secret, "least": least, "among": among}
     return field(default=default, metadata=facts, repr=not secret)
+
+
+def shared(name: str) -> Any:
+    """A setting that is an option of a check too: what it says is in `semtropy.options`."""
+    flag = FLAGS[name]
+    assert flag.setting is not None
+    default = flag.default if flag.setting_default is None else flag.setting_default
+    return _set(default, flag.setting, least=flag.setting_least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class Settings:
     >>> Settings(mode="quiet")
     Traceback (most recent call last):
     ...
-    semtropy.errors.InputError: mode is 'quiet': one of annotate, block, off
+    semtropy.errors.InputError: mode is 'quiet': one of annotate, block, trim, off
     """
 
     host: str = _set("127.0.0.1", "address to listen on; the default is reachable from this machine only")
@@ -73,46 +75,48 @@ class Settings:
     other_routes: str | None = _set(
         None,
         "which other routes under /v1 pass to the upstream, unchecked: all, harmless (models, embeddings, "
-        "moderations, rerank, score, tokenize) or none (default: all; harmless in mode block or with upstream_key)",
+        "moderations, rerank, score, tokenize) or none (default: all; harmless in modes block and trim, or with "
+        "upstream_key)",
         among=(None, *ROUTES),
     )
-    model: str = _set("smollm2", "the model to use without an upstream")
-    judge: str | None = _set(
-        None,
-        "the judge that groups answers by meaning; llm asks the model that answers (default: the built-in one)",
-    )
-    estimator: str = _set("bayes", "estimator of the entropy")
-    prior: str | None = _set(None, "file with a prior fitted on training questions")
-    calibration: str | None = _set(None, "file written by `semtropy calibrate`")
+    model: str = shared("model")
+    second: str | None = shared("second")
+    second_url: str | None = _set(None, "base URL of the second model, for openai:MODEL")
+    second_key: str | None = _set(None, "key for the second model", secret=True)
+    judge: str | None = shared("judge")
+    estimator: str = shared("estimator")
+    prior: str = shared("prior")
+    learned: str | None = shared("learned")
+    calibration: str | None = shared("calibration")
     mode: str = _set(
         "annotate",
-        "annotate adds a verdict, block also withholds flagged answers, off does nothing",
-        among=MODES,
+        "annotate adds a verdict, block also withholds flagged answers, trim passes only the steady claims of long "
+        "ones, off does nothing",
+        among=get_args(Mode),
     )
-    place: str = _set("body", "where to put the verdict: body (and headers), or headers only", among=PLACES)
+    place: str = _set(
+        "body",
+        "where to put the verdict: body (and headers), headers only, or in a stream a chunk without choices at its end",
+        among=get_args(Place),
+    )
     withhold: str = _set(
         "flagged",
-        "what mode block withholds: flagged answers, or with `undecided` those as well",
+        "what modes block and trim withhold: flagged answers, or with `undecided` those as well",
         among=WITHHOLD,
     )
     refusal: str = _set(
         "I am not sure enough of the answer to give it.",
-        "what mode block returns instead of a flagged answer",
+        "what modes block and trim return instead of a flagged answer",
     )
     on_error: str = _set(
         "pass",
-        "what to do in mode block with an answer whose check fails or that has no text to check: pass or block it",
+        "what to do in modes block and trim with an answer whose check fails or that has no text to check: pass or "
+        "block it",
         among=ON_ERROR,
     )
-    variance: float | None = _set(
-        None,
-        "stop sampling at this variance of the entropy (the paper's rule), instead of `confidence`",
-        least=0,
-    )
-    confidence: float | None = _set(
-        None, "stop sampling when the verdict is certain with this probability (default: 0.95)"
-    )
-    threshold: float = _set(THRESHOLD, "flag above this entropy in nats", least=0)
+    variance: float | None = shared("variance")
+    confidence: float | None = shared("confidence")
+    threshold: float = shared("threshold")
     locked: tuple[str, ...] = _set(
         (),
         f"options that no request may set, separated by commas: {', '.join(CHANGEABLE)} "
@@ -121,30 +125,32 @@ class Settings:
     loosen: str | None = _set(
         None,
         "options that a request may make less strict than the settings, separated by commas; all or none "
-        "(default: all, but none in mode block)",
+        "(default: all, but none in modes block and trim)",
     )
     max_threshold: float | None = _set(None, "largest threshold that a request may set", least=0)
     min_confidence: float | None = _set(None, "least confidence that a request may set", least=0)
     min_samples: int = _set(0, "least number of samples that a request may set as its budget", least=0)
-    max_samples: int = _set(10, "upper limit on the samples of a check, whatever a request sets", least=1)
-    max_seconds: float = _set(
-        30.0, "upper limit on the seconds of a check, whatever a request sets", least=0.1
-    )
+    max_samples: int = shared("max_samples")
+    max_seconds: float = shared("max_seconds")
     sample_tokens: int = _set(256, "length limit of a sample, in tokens, if the request sets none", least=1)
     keys: tuple[str, ...] = _set(
         (), "keys that clients must send one of, separated by commas (default: no key needed)", secret=True
     )
+    operator_keys: tuple[str, ...] = _set(
+        (),
+        "keys of the operator, separated by commas: they open the latest verdicts of the traffic view, and everything "
+        "that `keys` open (default: whoever reaches a gateway on loopback without `keys` sees them)",
+        secret=True,
+    )
+    traffic: str = _set(
+        "verdicts",
+        "what the traffic view shows the operator of each check: verdicts without texts, texts as well, or none "
+        "for no traffic view",
+        among=TRAFFIC,
+    )
     max_body: int = _set(1_000_000, "largest request body in bytes; larger ones get 413", least=1)
     max_header: int = _set(64_000, "largest request head in bytes; larger ones get 431", least=1000)
     max_prompt: int = _set(20_000, "longest prompt in characters; longer ones get 413", least=1)
-    max_upload: int = _set(
-        64_000_000,
-        "largest recording that can be uploaded to the page, in bytes; 0 disables uploads",
-        least=0,
-    )
-    upload_memory: int = _set(
-        1000, "memory limit of the process that evaluates an upload, in megabytes", least=100
-    )
     max_reply: int = _set(
         16_000_000, "longest answer that is checked, in bytes; longer ones are not checked", least=1
     )
@@ -167,15 +173,18 @@ class Settings:
             if least is not None and value is not None and not value >= least:
                 raise InputError(f"{each.name} is {value}: at least {least}")
         if self.upstream is not None and not self.upstream.startswith(("http://", "https://")):
-            raise InputError(f"upstream is {self.upstream!r}: it must start with http:// or https://")
+            shown = shown_address(self.upstream)  # it may hold a password or a token
+            raise InputError(f"upstream is {shown!r}: it must start with http:// or https://")
         if self.port > 65535:
             raise InputError(f"port is {self.port}: at most 65535")
-        if self.confidence is not None and not 0.5 < self.confidence < 1:
-            raise InputError(f"confidence is {self.confidence}: a probability between 0.5 and 1")
         if self.confidence is not None and self.variance is not None:
             raise InputError("variance and confidence are two stopping rules: set only one of them")
-        if self.threshold <= 0:
-            raise InputError(f"threshold is {self.threshold}: an entropy in nats, above 0")
+        check_threshold(self.threshold)
+        rule_of(self.threshold, self.variance, self.confidence)
+        if self.traffic == "texts" and not self.operator_keys and not self.is_private:
+            raise InputError(
+                "traffic = texts shows what all clients ask: set operator_keys for who may see it"
+            )
         for name, listed in (("locked", self.locked), ("loosen", split_list(self.loosen or ""))):
             words = CHANGEABLE if name == "locked" else (*CHANGEABLE, "all", "none")
             unknown = [each for each in listed if each not in words]
@@ -192,7 +201,7 @@ class Settings:
         >>> Settings().passed_routes, Settings(mode="block").passed_routes
         ('all', 'harmless')
         """
-        guarded = self.mode == "block" or self.upstream_key is not None
+        guarded = self.mode in HOLDING or self.upstream_key is not None
         return self.other_routes or ("harmless" if guarded else "all")
 
     @property
@@ -202,18 +211,28 @@ class Settings:
         >>> sorted(Settings(loosen="threshold,rule").may_loosen), Settings(mode="block").may_loosen
         (['rule', 'threshold'], frozenset())
         """
-        named = self.loosen or ("none" if self.mode == "block" else "all")
+        named = self.loosen or ("none" if self.mode in HOLDING else "all")
         return frozenset(CHANGEABLE if "all" in split_list(named) else split_list(named)) - {"none"}
 
     @property
-    def always_blocks(self) -> bool:
-        """Whether no request can leave mode `block`.
+    def is_private(self) -> bool:
+        """Whether only this machine reaches the gateway, and its users are not kept apart by keys.
 
-        >>> Settings(mode="block").always_blocks, Settings(mode="block", loosen="mode").always_blocks
+        >>> Settings().is_private, Settings(host="0.0.0.0").is_private, Settings(keys=("k",)).is_private
+        (True, False, False)
+        """
+        names = allowed_hosts(self)
+        return not self.keys and names is not None and names <= {*LOOPBACK_NAMES, self.host}
+
+    @property
+    def always_holds(self) -> bool:
+        """Whether no request can leave mode `block` or `trim`.
+
+        >>> Settings(mode="block").always_holds, Settings(mode="block", loosen="mode").always_holds
         (True, False)
         """
         free = "mode" in self.may_loosen and "mode" not in self.locked
-        return self.mode == "block" and not free
+        return self.mode in HOLDING and not free
 
     @classmethod
     def gather(
@@ -293,13 +312,7 @@ def _read(each: Field[Any], text: str, source: str) -> Any:
 
 
 def _from_file(path: str) -> dict[str, Any]:
-    try:
-        with Path(path).open("rb") as stream:
-            held = tomllib.load(stream)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
-        raise InputError(f"{path}: is not TOML: {error}") from None
+    held = toml_table(path)
     known = {each.name: each for each in fields(Settings)}
     found = {}
     for name, value in held.items():

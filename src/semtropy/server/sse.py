@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["EventSplitter", "event", "event_data", "is_done"]
-
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
 
 
@@ -59,6 +57,28 @@ def is_done(raw: bytes) -> bool:
     (True, False)
     """
     return len(raw) < 100 and event_data(raw).strip() == b"[DONE]"
+
+
+def spliced(raw: bytes, name: str, value: Any) -> bytes:
+    """The bytes of a JSON object with a field appended; all other bytes stay the same.
+
+    >>> spliced(b'{"a": 1e999 }', "b", 2)
+    b'{"a": 1e999,"b":2}'
+    """
+    head = raw.rstrip()[:-1].rstrip()
+    comma = "" if head.lstrip() == b"{" else ","
+    return head + f"{comma}{json.dumps(name)}:{json.dumps(value, allow_nan=False)}}}".encode()
+
+
+def with_field(raw: bytes, name: str, value: Any) -> bytes:
+    """An event whose data is a JSON object, with a field appended to that.
+
+    >>> with_field(b"id: 7\\ndata: {}\\n\\n", "a", 1)
+    b'id: 7\\ndata: {"a":1}\\n\\n'
+    """
+    other = [line for line in raw.splitlines() if line and not line.startswith(b"data:")]
+    data = [b"data: " + line for line in spliced(event_data(raw), name, value).splitlines()]
+    return b"\n".join((*other, *data)) + b"\n\n"
 
 
 def event(data: Any, name: str | None = None) -> bytes:

@@ -18,28 +18,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
-from ..meaning.optional import hand_on
-from ..pace import IN_PROCESS
+from ..capabilities import IN_PROCESS
+from ..meaning.cached import hand_on
 from ..verdict import Outcome
 
 if TYPE_CHECKING:
+    from ..capabilities import Pace
     from ..conversation import Prompt
-    from ..inquiry import Step
+    from ..inquiry.steps import Step
     from ..nouns import Belief, Beliefs, Estimator, Evidence, Floats, Judge, Model, Sample
-    from ..pace import Pace
 
-__all__ = [
-    "FIXED_SAMPLES",
-    "LOG_FIELDS",
-    "PARTS",
-    "JSONFormatter",
-    "Metrics",
-    "log",
-    "logging_config",
-    "timed_estimator",
-    "timed_judge",
-    "timed_model",
-]
 
 log = logging.getLogger("semtropy.server")
 
@@ -84,6 +72,13 @@ class Metrics:
             "Samples a fixed ten would have drawn beyond those drawn",
             registry=registry,
         )
+        self.tokens = Counter("semtropy_tokens", "Tokens generated for samples", registry=registry)
+        self.second_answers = Counter(
+            "semtropy_second_answers", "Answers of the second model", registry=registry
+        )
+        self.second_tokens = Counter(
+            "semtropy_second_tokens", "Tokens generated for answers of the second model", registry=registry
+        )
         self.pairs = Counter("semtropy_judge_pairs", "Pairs of answers judged", registry=registry)
         self.blocked = Counter("semtropy_blocked", "Answers replaced by the refusal", registry=registry)
         self.errors = Counter("semtropy_errors", "Errors, by kind", ["kind"], registry=registry)
@@ -126,17 +121,38 @@ class Metrics:
         """Count a run that has finished."""
         self.samples.inc(step.spent.samples)
         self.saved.inc(max(0, FIXED_SAMPLES - step.spent.samples))
+        self.tokens.inc(step.spent.tokens or 0)
         self.pairs.inc(step.spent.judge_calls)
         self.seconds.labels("check").observe(step.spent.seconds)
 
     def exposition(self) -> bytes:
         """The metrics in Prometheus' text format."""
+        return generate_latest(self._summed())
+
+    def values(self, name: str, label: str, **labels: str) -> dict[str, float]:
+        """The samples of that name by the values of `label`, those of other labels summed; `labels` must match."""
+        found: dict[str, float] = {}
+        for sample in self._samples(name):
+            if labels.items() <= sample.labels.items():
+                found[sample.labels[label]] = found.get(sample.labels[label], 0.0) + sample.value
+        return found
+
+    def value(self, name: str) -> float:
+        """The sum of the samples of that name."""
+        return float(sum(sample.value for sample in self._samples(name)))
+
+    def _samples(self, name: str) -> Iterator[Any]:
+        for family in self._summed().collect():
+            yield from (sample for sample in family.samples if sample.name == name)
+
+    def _summed(self) -> CollectorRegistry:
+        """The counters: with several workers those of all of them."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-            return generate_latest(self.registry)
+            return self.registry
         _drop_dead_workers(Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
         together = CollectorRegistry()
         multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-        return generate_latest(together)
+        return together
 
 
 def _drop_dead_workers(folder: Path) -> None:
@@ -232,16 +248,31 @@ class _TimedJudge:
     def __init__(self, judge: Judge, metrics: Metrics) -> None:
         self._judge, self._metrics = judge, metrics
         hand_on(judge, self)
+        if hasattr(judge, "relation"):
+            self.relation = self._relation
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         with self._metrics.timed("judging"):
             return self._judge.entails(batch)
+
+    def _relation(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
+        with self._metrics.timed("judging"):
+            return cast("Floats", self._judge.relation(batch))  # type: ignore[attr-defined]
 
 
 class _TimedEstimator:
     def __init__(self, estimator: Estimator, metrics: Metrics) -> None:
         self.name, self._estimator, self._metrics = estimator.name, estimator, metrics
         self.has_variance, self.uses_answer = estimator.has_variance, estimator.uses_answer
+        self.learned = getattr(estimator, "learned", None)
+
+    @property
+    def state(self) -> str | None:
+        return cast("str | None", getattr(self._estimator, "state", None))
+
+    def now(self) -> _TimedEstimator:
+        now = getattr(self._estimator, "now", None)
+        return self if now is None else _TimedEstimator(now(), self._metrics)
 
     def __call__(self, evidence: Evidence) -> Belief:
         with self._metrics.timed("estimating"):

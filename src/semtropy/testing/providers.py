@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["BY_NAME", "Provider", "Refusal"]
-
 _STANDARD = frozenset(
     {
         "model", "messages", "prompt", "stream", "stop", "n", "seed", "temperature", "top_p", "logprobs",

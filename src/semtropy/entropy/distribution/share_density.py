@@ -12,26 +12,131 @@ logarithms, because shares of 1e-300 matter when q is 0.01.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .factor import Factor
-from .normalizer import LogNormalizer
-from .share_table import LOGITS, ShareTable, at_logits
-
-try:
-    from .._native import distribution as _distribution  # type: ignore[attr-defined]
-except ImportError:  # no compiler when semtropy was installed
-    _distribution = None
+from .interpolation import cubic_and_slope, interpolate, limited_slopes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["ShareDensity", "beta_table"]
+
+# One meaning's factor (floor + y)^p y^(q - 1) of a product density, y being its probability above its lower bound.
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """(floor + y)^p y^(q - 1); without a lower bound the powers join, and p is 0."""
+
+    p: float
+    q: float
+    floor: float
+
+    @staticmethod
+    def of(p: float, q: float, floor: float) -> Factor:
+        """The factor with these powers, joined where the lower bound is 0."""
+        return Factor(p, q, floor) if floor > 0 else Factor(0.0, p + q, 0.0)
+
+    def log(self, log_y: Floats) -> Floats:
+        """The factor's logarithm, y given by its own."""
+        power: Floats = (self.q - 1) * log_y
+        return power + self.p * np.log(self.floor + np.exp(log_y)) if self.floor > 0 else power
+
+
+# The normalising integral V(r) of several factors over all ways to split a total r between them, as a curve.
+
+
+@dataclass(frozen=True, slots=True)
+class LogNormalizer:
+    """log V(r), the integral of some factors over all splits of r, as a function of log r.
+
+    It is the logarithm of one factor, `base`, plus a cubic through points, straight beyond them.
+    """
+
+    base: Factor
+    x: Floats
+    y: Floats
+    slope: Floats
+
+    @staticmethod
+    def of_one(factor: Factor) -> LogNormalizer:
+        """V of a single factor: the factor."""
+        none = np.zeros(2)
+        return LogNormalizer(factor, np.array([0.0, 1.0]), none, none)
+
+    @staticmethod
+    def through(base: Factor, x: Floats, log_v: Floats) -> LogNormalizer:
+        """The curve through values log_v at x = log r."""
+        y = log_v - base.log(x)
+        secant, w = np.diff(y) / np.diff(x), np.diff(x)
+        inner = (secant[:-1] * w[1:] + secant[1:] * w[:-1]) / (w[1:] + w[:-1])
+        return LogNormalizer(base, x, y, np.concatenate([secant[:1], inner, secant[-1:]]))
+
+    def log(self, log_rest: Floats) -> Floats:
+        """log V at each log r."""
+        return interpolate(self.x, self.y, self.slope, log_rest)[0] + self.base.log(log_rest)
+
+
+# The inverse distribution function of one meaning's share of a total, tabulated in logits.
+#
+# With z the logit of the share, the table holds z against the logit of its cumulative probability. Both tails of that
+# function are straight lines, however small the powers of the density are.
+
+
+LOGITS = np.linspace(-16, 16, 65)
+STEP = LOGITS[1] - LOGITS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTable:
+    """z against the logit of its cumulative probability: one row for each total in `log_rest`, ascending."""
+
+    log_rest: Floats
+    z: Floats
+    slope: Floats
+
+    def draw(self, u: Floats, log_rest: Floats) -> tuple[Floats, Floats]:
+        """z at the cumulative probability u, and log dz/du; rows are interpolated linearly in log_rest."""
+        logit = np.log(u) - np.log1p(-u)
+        at = np.clip((logit - LOGITS[0]) / STEP, 0, LOGITS.size - 1)
+        cell = np.minimum(at.astype(np.intp), LOGITS.size - 2)
+        beyond = logit - np.clip(logit, LOGITS[0], LOGITS[-1])
+        rows = self.log_rest
+        if rows.size == 1:
+            z, slope = self._row(0, cell, at - cell)
+        else:
+            row = np.clip(np.searchsorted(rows, log_rest, side="right") - 1, 0, rows.size - 2)
+            upper = np.clip((log_rest - rows[row]) / (rows[row + 1] - rows[row]), 0, 1)
+            z, slope = self._row(row, cell, at - cell)
+            z_up, slope_up = self._row(row + 1, cell, at - cell)
+            z, slope = z + upper * (z_up - z), slope + upper * (slope_up - slope)
+        return z + beyond * slope, np.log(slope) - np.log(u) - np.log1p(-u)
+
+    def _row(self, row: int | NDArray[np.intp], cell: NDArray[np.intp], s: Floats) -> tuple[Floats, Floats]:
+        ends = self.slope[row, cell] * STEP, self.slope[row, cell + 1] * STEP
+        z, slope = cubic_and_slope(s, self.z[row, cell], self.z[row, cell + 1], *ends)
+        return z, slope / STEP
+
+
+def at_logits(x: Floats, f: Floats, d: Floats) -> tuple[Floats, Floats]:
+    """Values and slopes at LOGITS of the rising cubic through (x, f) with slopes d."""
+    keep = np.concatenate([[True], np.diff(x) > 1e-9])
+    x, f = x[keep], f[keep]
+    value, slope = interpolate(x, f, limited_slopes(x, f, d[keep]), LOGITS)
+    return value, limited_slopes(LOGITS, value, slope)
+
+
+try:
+    from .._native import distribution as _distribution  # type: ignore[attr-defined]
+except ImportError:  # no compiler when semtropy was installed
+    _distribution = None
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
 FAR = 700.0  # the largest |z| considered
@@ -146,3 +251,96 @@ def beta_table(a: float, b: float) -> ShareTable:
     """The share, Beta(a, b), of one of two parts of a total of 1."""
     other = LogNormalizer.of_one(Factor(0.0, b, 0.0))
     return ShareDensity(Factor(0.0, a, 0.0), other, np.zeros(1), ()).table()
+
+
+# How a total probability is split over the meanings of a product density, from the last meaning down to the first.
+#
+# The density of contour.py is a product of factors (floor + y)^p y^(q - 1) over meanings whose y sum to the room
+# above their lower bounds. It is drawn from the top down: first the share of the last meaning, then that of the one
+# before it in what is left, and so on (`share_density`). This needs
+#
+#     V_1 = f_1,     V_j(r) = integral of f_j(y) V_{j-1}(r - y) dy over 0 < y < r,
+#
+# which is built from the bottom up, once. The tables only guide the draws: each draw carries the exact density over
+# the density it was drawn with as its weight, which is 1 but for the tables' rounding.
+
+
+SMALLEST = -690.0  # the log of the smallest total that differs from 0
+ROWS, ROUGH_ROWS = 10, 5
+MOST_SHARING = 2.0
+NEAR = np.array([0, 0.6, 1.4, 2.5, 4, 7, 14, 35, 100, 350.0])
+NEAR = np.concatenate([-NEAR[:0:-1], NEAR])
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """A product density: its factors, and log V_j of the first j = 1, 2, ... of them."""
+
+    factors: tuple[Factor, ...]
+    log_v: tuple[LogNormalizer, ...]
+    rows: int  # totals at which a split is tabulated
+
+    @staticmethod
+    def of(factors: Sequence[Factor], log_room: float, levels: int, *, rough: bool = False) -> Splits:
+        """V_j for j up to `levels`.
+
+        `rough` evaluates the factors where the rest is divided in proportion to the q's. That is exact where no
+        lower bound matters or all of them do, needs no integral, and only makes the weights less even. It is not
+        used for powers p so large that they determine the division.
+        """
+        rough = rough and max(f.p for f in factors) <= MOST_SHARING
+        rows = ROUGH_ROWS if rough else ROWS
+        splits = Splits(tuple(factors), (LogNormalizer.of_one(factors[0]),), rows)
+        for j in range(1, levels):
+            own = factors[: j + 1]
+            at = _grid([f.floor for f in own], log_room)
+            together = Factor(sum(f.p for f in own), 1.0, sum(f.floor for f in own))
+            log_v = _proportional(own, at) if rough else splits.share(factors[j], j, at).log_integral()
+            curve = LogNormalizer.through(together, at, log_v)
+            splits = Splits(splits.factors, (*splits.log_v, curve), rows)
+        return splits
+
+    def share(self, factor: Factor, below: int, log_rest: Floats) -> ShareDensity:
+        """The density of `factor`'s share of each total, the rest going to the first `below` factors."""
+        return ShareDensity(factor, self.log_v[below - 1], log_rest, _bends(self.factors[:below]))
+
+    def table(self, factor: Factor, below: int, log_rest: Floats) -> ShareTable:
+        """The table of that share for totals like these: rows at even ranks, so dense where the totals are."""
+        ranked = np.sort(log_rest)
+        rows = ranked[_even_ranks(ranked.size, min(self.rows, ranked.size))]
+        distinct = np.concatenate([[True], rows[1:] > rows[:-1]])
+        return self.share(factor, below, rows[distinct]).table()
+
+
+@lru_cache(maxsize=1024)
+def _bends(factors: tuple[Factor, ...]) -> tuple[float, ...]:
+    """Logs of the distinct lower bounds, four of them at most."""
+    floors = sorted({f.floor for f in factors if f.floor > 0})
+    few = floors if len(floors) <= 4 else [floors[i * (len(floors) - 1) // 3] for i in range(4)]
+    return tuple(log(floor) for floor in few)
+
+
+@lru_cache(maxsize=1024)
+def _even_ranks(size: int, rows: int) -> NDArray[np.intp]:
+    return np.linspace(0, size - 1, rows).astype(np.intp)
+
+
+def _proportional(factors: Sequence[Factor], log_rest: Floats) -> Floats:
+    q, rest = sum(f.q for f in factors), np.exp(log_rest)
+    log_v: Floats = (q - 1) * log_rest
+    for f in factors:
+        if f.floor > 0:
+            log_v += f.p * np.log(f.floor + f.q / q * rest)
+    return log_v
+
+
+def _grid(floors: Sequence[float], log_room: float) -> Floats:
+    """Logs of totals up to the room, dense where a lower bound bends V."""
+    scales = np.array([log_room, *(np.log(f) for f in floors if f > 0)])
+    places = (scales[:, None] + NEAR).ravel()
+    places = np.sort(places[(places > SMALLEST) & (places < log_room - 0.3)]).tolist()
+    kept = [places[0]]
+    for x in places[1:]:
+        if x - kept[-1] > 0.5:
+            kept.append(x)
+    return np.array([*kept, log_room])

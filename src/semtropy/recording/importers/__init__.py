@@ -10,19 +10,18 @@ from typing import Any
 
 from ...errors import InputError, RecordingError
 from ..formats import check_recording_output, write_recording
-from ..header import Header
-from ..schema import Row
+from ..schema import Header, Row
 from .common import Imported
-
-__all__ = ["FORMATS", "import_recording"]
 
 FORMATS = {
     "nature": ("nature", "read_nature"),
-    "paper": ("paper", "read_paper"),
+    "paper": ("nature", "read_paper"),
     "lm-polygraph": ("lm_polygraph", "read_lm_polygraph"),
     "uqlm": ("uqlm", "read_uqlm"),
     "inspect": ("inspect_log", "read_inspect"),
     "csv": ("table", "read_table"),
+    "selfcheckgpt": ("long_answers", "read_selfcheckgpt"),
+    "factscore": ("long_answers", "read_factscore"),
 }
 
 

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ...errors import InputError, RecordingError
-from ...input_files import read_text
-from ..validate import shown
-from .arrays import plain
-
-__all__ = ["Imported", "Source", "join_identical"]
+from ...files import read_text
+from ..schema import shown
+from .pickles import plain
 
 
 @dataclass(frozen=True, slots=True)

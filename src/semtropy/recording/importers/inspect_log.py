@@ -9,8 +9,6 @@ from typing import Any
 from ...errors import MissingExtra, RecordingError
 from .common import Imported
 
-__all__ = ["read_inspect"]
-
 RIGHT = {"C": True, "I": False, 1: True, 0: False}  # 1.0, True and the like are the same keys
 
 

@@ -15,8 +15,6 @@ from typing import Any
 from .common import Imported, Source
 from .pickles import load_pickle
 
-__all__ = ["read_lm_polygraph"]
-
 # A generation metric that says right or wrong; others are kept under the key `lm_polygraph`.
 GRADE = "Accuracy"
 NEEDED = "is missing: run lm-polygraph with save_stats=['sample_texts', 'sample_log_probs', 'sample_tokens']"

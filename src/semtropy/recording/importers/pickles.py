@@ -7,26 +7,609 @@ use is in the table below, with a function that only makes data. Any other name 
 from __future__ import annotations
 
 import io
+import math
+import pickletools
+import sys
 import zipfile
+from collections.abc import Callable as Function
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
+
+import numpy as np
 
 from ...errors import InputError, RecordingError
+from ...files import cannot_read
 from ..limits import Allowance, Limits
-from .arrays import (
-    TORCH_TYPES,
-    Opaque,
-    StoredArray,
-    StoredDtype,
-    StoredNamespace,
-    StoredTensor,
-    TensorStorage,
-    scalar,
-)
-from .unpickle import Callable, ForbiddenName, Marker, check_size, load_data
 
-__all__ = ["load_pickle"]
+# Data-only stand-ins for the arrays and tensors in a pickle.
+#
+# They hold what NumPy and torch stored and are read by `plain`, without calling either library's unpickling code. A
+# pickle can fill each of them once, through `restore`, which validates; nothing else about them can be set.
+
+
+# The types of numbers torch stores, by the names of its storages and of its dtypes.
+TORCH_TYPES = {
+    "Double": "<f8", "float64": "<f8", "Float": "<f4", "float32": "<f4", "Half": "<f2", "float16": "<f2",
+    "BFloat16": "bfloat16", "bfloat16": "bfloat16", "Long": "<i8", "int64": "<i8", "Int": "<i4", "int32": "<i4",
+    "Short": "<i2", "int16": "<i2", "Char": "<i1", "int8": "<i1", "Byte": "<u1", "uint8": "<u1",
+    "Bool": "?", "bool": "?",
+}  # fmt: skip
+
+MOST_DIMENSIONS = 8
+
+
+class StandIn:
+    """Base of the stand-ins: slots only, set by their own code alone, never through `__setstate__`."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise InputError(f"the pickle sets {type(self).__name__}.{name}")
+
+    def __setstate__(self, state: object) -> NoReturn:
+        raise InputError(f"the pickle sets the state of a {type(self).__name__}")
+
+    def _set(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+class Opaque(StandIn):
+    """An object of a class that is not needed; nothing of it is kept."""
+
+    __slots__ = ()
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def restore(self, _: object) -> None:
+        """Ignore the state: graphs hold themselves, and nobody reads them."""
+
+
+class StoredNamespace(StandIn):
+    """An `argparse.Namespace`: its attributes."""
+
+    __slots__ = ("state",)
+    state: dict[str, Any] | None
+
+    def __init__(self, *_: object) -> None:
+        self._set(state=None)
+
+    def restore(self, state: object) -> None:
+        if self.state is not None or not isinstance(state, dict):
+            raise InputError("the state of a namespace is not what argparse writes")
+        self._set(state=state)
+
+
+class StoredDtype(StandIn):
+    """A NumPy data type: its code and byte order."""
+
+    __slots__ = ("code", "order", "restored")
+    code: str
+    order: str
+    restored: bool
+
+    def __init__(self, code: object = "", *_: object) -> None:
+        if not isinstance(code, str):
+            raise InputError("a NumPy type has no code")
+        self._set(code=code, order="|", restored=False)
+
+    def restore(self, state: object) -> None:
+        if self.restored or not (isinstance(state, tuple) and len(state) > 2):
+            raise InputError("the state of a NumPy type is not what NumPy writes")
+        if state[1] not in ("<", ">", "|", "="):
+            raise InputError("a NumPy type has no byte order")
+        if state[2] is not None:
+            raise InputError("arrays of structured records are not supported")
+        self._set(order=state[1], restored=True)
+
+    def numpy(self) -> np.dtype[Any]:
+        code = self.code.lstrip("<>|=")
+        size = code[1:]
+        if code[:1] not in set("biufUSO") or not (size.isascii() and size.isdecimal() and len(size) < 10):
+            raise InputError(f"arrays of type {self.code[:20]!r} are not supported")
+        made: np.dtype[Any] = np.dtype(("<" if self.order in "|=" else self.order) + code)
+        return made
+
+
+class StoredArray(StandIn):
+    """A NumPy array: shape, type and bytes as `ndarray.__reduce__` stored them."""
+
+    __slots__ = ("data", "dtype", "order", "shape")
+    shape: tuple[int, ...]
+    dtype: StoredDtype | None
+    order: str
+    data: Any
+
+    def __init__(self) -> None:
+        self._set(shape=(), dtype=None, order="C", data=None)
+
+    def restore(self, state: object) -> None:
+        if not (isinstance(state, tuple) and len(state) == 5):
+            raise InputError("the state of an array is not what NumPy writes")
+        _, shape, dtype, fortran, data = state
+        self.fill(data, dtype, shape, "F" if fortran else "C")
+
+    def fill(self, data: Any, dtype: Any, shape: Any, order: Any) -> StoredArray:
+        if self.dtype is not None:
+            raise InputError("the pickle fills an array twice")
+        if not (isinstance(dtype, StoredDtype) and _is_shape(shape) and order in ("C", "F")):
+            raise InputError("an array has no shape or type")
+        self._set(shape=shape, dtype=dtype, order=order, data=data)
+        return self
+
+    def tolist(self) -> Any:
+        if self.dtype is None:
+            raise InputError("an array has no numbers")
+        size = math.prod(self.shape)
+        objects = isinstance(self.data, list)
+        values = np.arange(size) if objects else np.frombuffer(_bytes(self.data), dtype=self.dtype.numpy())
+        held = len(self.data) if objects else values.size
+        if held != size:
+            raise InputError(f"an array of shape {self.shape} holds {held} values")
+        nested = values.reshape(self.shape, order="F" if self.order == "F" else "C").tolist()
+        return _picked(nested, self.data) if objects else nested
+
+
+def _picked(places: Any, held: list[Any]) -> Any:
+    """The objects at nested lists of indices."""
+    return [_picked(inner, held) for inner in places] if isinstance(places, list) else held[places]
+
+
+def scalar(dtype: Any, data: Any = b"") -> Any:
+    """A NumPy number as a Python one."""
+    if not isinstance(dtype, StoredDtype):
+        raise InputError("a NumPy number has no type")
+    kind = dtype.numpy()
+    if kind.kind == "O" or len(_bytes(data)) != kind.itemsize:
+        raise InputError("a NumPy number has bytes of another size than its type")
+    return np.frombuffer(_bytes(data), dtype=kind)[0].item()
+
+
+class TensorStorage(StandIn):
+    """The flat numbers behind a tensor; `kind` None means untyped, then the tensor has the type."""
+
+    __slots__ = ("data", "kind")
+    kind: str | None
+    data: bytes | None
+
+    def __init__(self, kind: str | None) -> None:
+        self._set(kind=kind, data=None)
+
+    def fill(self, data: bytes) -> None:
+        if self.data is not None:
+            raise InputError("a storage has its numbers twice")
+        self._set(data=data)
+
+
+class StoredTensor(StandIn):
+    """A torch tensor: a view of a storage."""
+
+    __slots__ = ("kind", "offset", "size", "storage", "stride")
+    storage: TensorStorage
+    offset: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    kind: str | None
+
+    def __init__(self, storage: Any, offset: Any, size: Any, stride: Any, kind: str | None = None) -> None:
+        shapes = _is_shape(size) and _is_shape(stride) and _is_shape((offset,)) and len(size) == len(stride)
+        if not (isinstance(storage, TensorStorage) and shapes):
+            raise InputError("a tensor has no storage, size or stride")
+        self._set(storage=storage, offset=offset, size=size, stride=stride, kind=kind or storage.kind)
+
+    def tolist(self) -> Any:
+        flat = _numbers(self.storage.data, self.kind)
+        if 0 in self.size:
+            return np.empty(self.size).tolist()
+        last = self.offset + sum((n - 1) * step for n, step in zip(self.size, self.stride, strict=True))
+        if last >= flat.size:
+            raise InputError(f"a tensor reaches to number {last} of a storage of {flat.size}")
+        places = np.array(self.offset)
+        for n, step in zip(self.size, self.stride, strict=True):
+            places = places[..., None] + np.arange(n) * step
+        return flat[places].tolist()  # NumPy checks every index again
+
+
+def list_bytes(held: StoredArray | StoredTensor) -> int:
+    """About how much memory the nested lists of an array or tensor take.
+
+    >>> list_bytes(StoredArray().fill(b"", StoredDtype("f8"), (30_000_000, 0), "C")) > 10**9
+    True
+    """
+    shape = held.shape if isinstance(held, StoredArray) else held.size
+    lists = sum(math.prod(shape[:depth]) for depth in range(len(shape)))
+    return 64 * lists + 32 * math.prod(shape)
+
+
+def _numbers(data: bytes | None, kind: str | None) -> np.ndarray[Any, Any]:
+    code = TORCH_TYPES.get(kind or "")
+    if code is None:
+        raise InputError(f"tensors of type {kind} are not supported")
+    if data is None:
+        raise InputError("a tensor's storage is missing")
+    if code == "bfloat16":
+        halves = np.frombuffer(data, dtype="<u2")
+        return (halves.astype("<u4") << 16).view("<f4")
+    return np.frombuffer(data, dtype=code)
+
+
+def _is_shape(value: object) -> bool:
+    known = isinstance(value, tuple) and len(value) <= MOST_DIMENSIONS
+    return known and all(type(n) is int and 0 <= n < 2**48 for n in value)  # type: ignore[attr-defined]
+
+
+def _bytes(data: Any) -> bytes:
+    if isinstance(data, bytes | bytearray):
+        return bytes(data)
+    raise InputError(f"the bytes of an array are a {type(data).__name__}")
+
+
+def plain(value: Any, *, depth: int = 6) -> Any:
+    """`value` with every array, tensor and NumPy number in it as Python lists and numbers."""
+    if depth < 0:
+        raise InputError("lists are nested more deeply than in any result file")
+    if isinstance(value, StoredArray | StoredTensor):
+        try:
+            value = value.tolist()
+        except (ValueError, TypeError) as error:
+            raise InputError(str(error)) from None
+    if isinstance(value, list | tuple):
+        return [plain(inner, depth=depth - 1) for inner in value]
+    return value
+
+
+# A pickle interpreter for data only: no imports, no calls but those of a given table, bounded memory and time.
+#
+# A pickle is a program for a stack machine. This one runs the opcodes that build containers, texts and numbers, and
+# refuses every opcode that could do more. `load_data` looks up each name the pickle uses in `names`, where it finds a
+# `Callable` (may be called), a marker (may be passed on), or nothing (`ForbiddenName`).
+
+
+MOST_NESTED = 100
+MOST_TUPLE_KEYS = 10_000  # tuples with equal hashes can be made at will, and a dict of them is slow
+ATOMS = frozenset({str, int, float, bool, type(None), bytes})
+
+
+class ForbiddenName(InputError):
+    """The pickle names something that is not data."""
+
+    def __init__(self, module: str, name: str) -> None:
+        super().__init__(
+            f"the pickle asks for {_printable(module)}.{_printable(name)}, which is none of the types a result file "
+            "needs: nothing was run"
+        )
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name[:100])
+
+
+class Marker(StandIn):
+    """A name a pickle may pass on and not call: a type of numbers, or one that is not needed."""
+
+    __slots__ = ("kind",)
+    kind: str | None
+
+    def __init__(self, kind: str | None = None) -> None:
+        self._set(kind=kind)
+
+
+class Callable(StandIn):
+    """A function a pickle may call."""
+
+    __slots__ = ("function",)
+    function: Function[..., Any]
+
+    def __init__(self, function: Function[..., Any]) -> None:
+        self._set(function=function)
+
+
+def load_data(
+    stream: IO[bytes] | Any,
+    names: Mapping[str, Callable | Marker],
+    allowance: Allowance,
+    storage: Function[[Any], TensorStorage] | None = None,
+) -> Any:
+    """The value of the pickle at the position of `stream`; `storage` resolves persistent ids."""
+    return _Machine(names, allowance, storage).run(stream)
+
+
+# Opcodes whose argument is the value to push, with the memory of the object beyond its payload.
+_PUSH = {
+    "BININT": 40, "BININT1": 8, "BININT2": 40, "INT": 40, "LONG": 48, "LONG1": 48, "LONG4": 48,
+    "STRING": 16, "BINSTRING": 16, "SHORT_BINSTRING": 16, "BINBYTES": 16, "SHORT_BINBYTES": 16, "BINBYTES8": 16,
+    "BYTEARRAY8": 16, "UNICODE": 16, "SHORT_BINUNICODE": 16, "BINUNICODE": 16, "BINUNICODE8": 16,
+    "FLOAT": 32, "BINFLOAT": 32,
+}  # fmt: skip
+_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
+_IGNORED = frozenset({"PROTO", "FRAME", "STOP"})
+# About what an opcode costs in bytes; a hostile pickle is mostly these.
+_COSTS = {
+    "EMPTY_SET": 224, "EMPTY_DICT": 72, "EMPTY_LIST": 64, "LIST": 64, "DICT": 240, "FROZENSET": 224, "TUPLE": 56,
+    "TUPLE1": 56, "TUPLE2": 64, "TUPLE3": 72, "MARK": 40, "MEMOIZE": 100, "PUT": 100, "BINPUT": 100,
+    "LONG_BINPUT": 100, "REDUCE": 64, "NEWOBJ": 64, "SETITEM": 64,
+}  # fmt: skip
+
+
+class _Machine:
+    """The stack, the marks on it, and the memo."""
+
+    def __init__(
+        self,
+        names: Mapping[str, Callable | Marker],
+        allowance: Allowance,
+        storage: Function[[Any], TensorStorage] | None,
+    ) -> None:
+        self.names, self.allowance, self.storage = names, allowance, storage
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
+        self.tuple_keys = 0
+
+    def run(self, stream: Any) -> Any:
+        spend, stack = self.allowance.spend, self.stack
+        for opcode, argument, _ in pickletools.genops(stream):
+            name = opcode.name
+            if name in _PUSH:
+                payload = sys.getsizeof(argument) if isinstance(argument, str | bytes | bytearray) else 0
+                spend(_PUSH[name] + payload)
+                if isinstance(argument, int) and argument.bit_length() > 2048:
+                    raise InputError("a whole number of more than 600 digits")
+                stack.append(argument)
+            elif name in _CONSTANTS:
+                spend(8)
+                stack.append(_CONSTANTS[name])
+            elif name not in _IGNORED:
+                spend(_COSTS.get(name, 8))
+                handler = _HANDLERS.get(name)
+                if handler is None:
+                    raise InputError(f"the pickle uses {name}, which no result file needs")
+                handler(self, argument)
+        if len(stack) != 1 or self.marks:
+            raise InputError("the pickle does not end with one value")
+        return stack[0]
+
+    def pop(self) -> Any:
+        if len(self.stack) <= (self.marks[-1] if self.marks else 0):
+            raise InputError("the pickle takes a value that is not there")
+        return self.stack.pop()
+
+    def top(self, kind: type) -> Any:
+        """The value on top, which must be exactly a `kind`."""
+        value = self.pop()
+        if type(value) is not kind:
+            raise InputError(f"the pickle fills a {type(value).__name__} as if it were a {kind.__name__}")
+        self.stack.append(value)
+        return value
+
+    def items(self) -> list[Any]:
+        """The values above the last mark."""
+        if not self.marks:
+            raise InputError("the pickle closes a container it did not open")
+        start = self.marks.pop()
+        found = self.stack[start:]
+        del self.stack[start:]
+        return found
+
+    def key(self, key: Any) -> Any:
+        """`key`, if hashing it is cheap: hashing a deeply nested tuple would not end, or overflow the stack."""
+        if type(key) is tuple:
+            self.tuple_keys += 1
+            if len(key) > 16 or self.tuple_keys > MOST_TUPLE_KEYS or not ATOMS.issuperset(map(type, key)):
+                raise InputError("a key is a tuple of other things than a few texts and numbers")
+        elif type(key) not in ATOMS:
+            raise InputError(f"a key is a {type(key).__name__}, not a text, a number or a tuple of them")
+        return key
+
+    def pairs(self, found: list[Any]) -> Iterator[tuple[Any, Any]]:
+        if len(found) % 2:
+            raise InputError("a key has no value")
+        self.allowance.spend(64 * len(found))
+        return ((self.key(found[k]), found[k + 1]) for k in range(0, len(found), 2))
+
+    def find(self, module: str, name: str) -> None:
+        found = self.names.get(f"{module}.{name}")
+        if found is None:
+            raise ForbiddenName(module, name)
+        self.stack.append(found)
+
+    # One method per opcode, or group of opcodes, below.
+
+    def mark(self, _: Any) -> None:
+        self.marks.append(len(self.stack))
+
+    def pop_one(self, _: Any) -> None:
+        if self.marks and len(self.stack) == self.marks[-1]:
+            self.marks.pop()
+        else:
+            self.pop()
+
+    def pop_mark(self, _: Any) -> None:
+        self.items()
+
+    def duplicate(self, _: Any) -> None:
+        value = self.pop()
+        self.stack += [value, value]
+
+    def get(self, place: int) -> None:
+        if place not in self.memo:
+            raise InputError(f"the pickle refers to value {place}, which is not there")
+        self.stack.append(self.memo[place])
+
+    def put(self, place: int) -> None:
+        value = self.pop()
+        self.stack.append(value)
+        self.memo[place] = value
+
+    def memoize(self, _: Any) -> None:
+        self.put(len(self.memo))
+
+    def list_append(self, _: Any) -> None:
+        value = self.pop()
+        self.top(list).append(value)
+
+    def list_extend(self, _: Any) -> None:
+        found = self.items()
+        self.top(list).extend(found)
+
+    def set_item(self, _: Any) -> None:
+        value, key = self.pop(), self.key(self.pop())
+        self.top(dict)[key] = value
+
+    def set_items(self, _: Any) -> None:
+        found = self.items()
+        self.top(dict).update(self.pairs(found))
+
+    def add_items(self, _: Any) -> None:
+        found = self.items()
+        self.allowance.spend(64 * len(found))
+        self.top(set).update(map(self.key, found))
+
+    def frozen(self, _: Any) -> None:
+        found = self.items()
+        self.allowance.spend(64 * len(found))
+        self.stack.append(frozenset(map(self.key, found)))
+
+    def tuple_of(self, count: int) -> None:
+        found = [self.pop() for _ in range(count)]
+        self.stack.append(tuple(reversed(found)))
+
+    def named(self, pair: str) -> None:
+        module, _, name = pair.partition(" ")
+        self.find(module, name)
+
+    def stack_named(self, _: Any) -> None:
+        name, module = self.pop(), self.pop()
+        if not (isinstance(name, str) and isinstance(module, str)):
+            raise InputError("a name that is not text")
+        self.find(module, name)
+
+    def call(self, _: Any) -> None:
+        arguments, function = self.pop(), self.pop()
+        if type(function) is not Callable or type(arguments) is not tuple:
+            raise InputError(f"the pickle calls a {type(function).__name__}")
+        self.stack.append(self.called(function, arguments))
+
+    def called(self, function: Callable, arguments: tuple[Any, ...]) -> Any:
+        # Every call may copy its arguments, and one argument can be passed many times.
+        self.allowance.spend(sum(map(_length, arguments)))
+        if function.function in (set, frozenset):
+            if len(arguments) > 1 or not all(type(a) in (list, tuple) for a in arguments):
+                raise InputError("a set is made of something other than a list")
+            return function.function(map(self.key, *arguments)) if arguments else function.function()
+        try:
+            return function.function(*arguments)
+        except TypeError as error:
+            raise InputError(f"the pickle makes a value in an unknown way ({error})") from None
+
+    def build(self, _: Any) -> None:
+        state, held = self.pop(), self.pop()
+        if type(held) not in (Opaque, StoredDtype, StoredArray, StoredNamespace):
+            raise InputError(f"the pickle sets the state of a {type(held).__name__}")
+        held.restore(state)
+        self.stack.append(held)
+
+    def persistent(self, _: Any) -> None:
+        if self.storage is None:
+            raise InputError("a reference to something outside the pickle")
+        self.stack.append(self.storage(self.pop()))
+
+
+def _length(value: Any) -> int:
+    """About the bytes a function may make of an argument."""
+    return 64 * len(value) if isinstance(value, list | tuple | set | dict) else sys.getsizeof(value)
+
+
+_HANDLERS: dict[str, Function[[_Machine, Any], None]] = {
+    "MARK": _Machine.mark, "POP": _Machine.pop_one, "POP_MARK": _Machine.pop_mark, "DUP": _Machine.duplicate,
+    "GET": _Machine.get, "BINGET": _Machine.get, "LONG_BINGET": _Machine.get,
+    "PUT": _Machine.put, "BINPUT": _Machine.put, "LONG_BINPUT": _Machine.put, "MEMOIZE": _Machine.memoize,
+    "EMPTY_LIST": lambda machine, _: machine.stack.append([]),
+    "EMPTY_DICT": lambda machine, _: machine.stack.append({}),
+    "EMPTY_SET": lambda machine, _: machine.stack.append(set()),
+    "LIST": lambda machine, _: machine.stack.append(machine.items()),
+    "TUPLE": lambda machine, _: machine.stack.append(tuple(machine.items())),
+    "DICT": lambda machine, _: machine.stack.append(dict(machine.pairs(machine.items()))),
+    "FROZENSET": _Machine.frozen, "TUPLE1": lambda machine, _: machine.tuple_of(1),
+    "TUPLE2": lambda machine, _: machine.tuple_of(2), "TUPLE3": lambda machine, _: machine.tuple_of(3),
+    "APPEND": _Machine.list_append, "APPENDS": _Machine.list_extend, "ADDITEMS": _Machine.add_items,
+    "SETITEM": _Machine.set_item, "SETITEMS": _Machine.set_items,
+    "GLOBAL": _Machine.named, "STACK_GLOBAL": _Machine.stack_named, "REDUCE": _Machine.call,
+    "NEWOBJ": _Machine.call, "BUILD": _Machine.build, "BINPERSID": _Machine.persistent,
+}  # fmt: skip
+
+
+def check_size(value: Any, allowance: Allowance) -> None:
+    """Refuse a value that is nested too deeply, contains itself, or is too large with shared parts written out.
+
+    A list of a thousand references to a list of a thousand references takes kilobytes here and megabytes in a file.
+    """
+    depths: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    path = [_Open(value)]
+    open_now = {id(value)}
+    while path:
+        node = path[-1]
+        for child in node.children:
+            size = _atom_bytes(child)
+            if size is not None:
+                node.size += size
+            elif id(child) in sizes:
+                node.take(depths[id(child)], sizes[id(child)])
+            elif id(child) in open_now:
+                raise InputError("a container holds itself")
+            else:
+                path.append(_Open(child))
+                open_now.add(id(child))
+                break
+        else:
+            path.pop()
+            open_now.discard(id(node.value))
+            depths[id(node.value)], sizes[id(node.value)] = node.depth, node.size
+            if path:
+                path[-1].take(node.depth, node.size)
+        if node.depth > MOST_NESTED or len(path) > MOST_NESTED:
+            raise InputError(f"containers are nested more than {MOST_NESTED} deep")
+        if node.size > allowance.limit:
+            allowance.spend(node.size)
+
+
+class _Open:
+    """A container whose children are being added up."""
+
+    __slots__ = ("children", "depth", "size", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.depth, self.size = value, 1, 64
+        children: Any = ()
+        if isinstance(value, dict):
+            children = (part for pair in value.items() for part in pair)
+        elif isinstance(value, list | tuple | set | frozenset):
+            children = value
+        elif isinstance(value, StoredNamespace):
+            children = (value.state,)
+        elif isinstance(value, StoredArray | StoredTensor):
+            self.size += list_bytes(value)
+            children = value.data if isinstance(value, StoredArray) and isinstance(value.data, list) else ()
+        self.children = iter(children)
+
+    def take(self, depth: int, size: int) -> None:
+        self.depth, self.size = max(self.depth, depth + 1), self.size + size
+
+
+def _atom_bytes(value: Any) -> int | None:
+    """The size of a value without parts, None for a container."""
+    if isinstance(value, str | bytes | bytearray):
+        return 16 + len(value)
+    if isinstance(
+        value, list | tuple | dict | set | frozenset | StoredNamespace | StoredArray | StoredTensor
+    ):
+        return None
+    return 16
+
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
@@ -50,7 +633,7 @@ def load_pickle(path: Path, *, limits: Limits | None = None) -> Any:
     except ForbiddenName as error:
         raise RecordingError(str(error), path=str(path)) from None
     except OSError as error:
-        raise RecordingError(f"cannot be read: {error.strerror or error}", path=str(path)) from None
+        raise RecordingError(cannot_read(error), path=str(path)) from None
     except Exception as error:  # a damaged or hostile pickle can raise anything; all of it is about this file
         reason = str(error) or type(error).__name__
         truncated = isinstance(error, EOFError | zipfile.BadZipFile) or any(w in reason for w in _TRUNCATED)

@@ -15,8 +15,6 @@ from typing import Any
 
 from .common import Imported, Source
 
-__all__ = ["COLUMNS", "read_table"]
-
 QUESTION = ("id", "question", "context", "references", "answer", "answer_logprob", "correct", "p_true")
 SAMPLE = ("text", "logprob", "token_logprobs", "tokens", "complete", "meaning")
 COLUMNS = (*QUESTION, *SAMPLE)

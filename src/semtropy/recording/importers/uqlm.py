@@ -16,9 +16,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from ...numeric_checks import is_number
 from .common import Imported, Source
-
-__all__ = ["read_uqlm"]
 
 FAILED = "Unable to get response"  # what uqlm writes where the endpoint returned nothing
 # Columns by their names in a dict (plural) and in a data frame (singular).
@@ -99,7 +98,7 @@ def _header(metadata: Any) -> dict[str, Any]:
     held = metadata if isinstance(metadata, dict) else {}
     inner = held.get("parameters") if isinstance(held.get("parameters"), dict) else {}
     temperature = {**held, **(inner or {})}.get("sampling_temperature")
-    known = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    known = is_number(temperature)
     return {
         "model": None,
         "dataset": None,

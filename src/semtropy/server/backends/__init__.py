@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
+from ...models.endpoint import CODINGS, BrokenCoding, unpacked
 from ..errors import Problem
 
-__all__ = ["BackendReply"]
+if TYPE_CHECKING:
+    from ...nouns import Model, Sample
+    from ..middleware import Caller
+    from ..requests import CompletionRequest
 
-_PIECE = 1 << 16
+
+class Backend(Protocol):
+    """Answers completion requests, and draws further answers to them."""
+
+    name: str
+
+    def load(self) -> None:
+        """Load what it needs to answer."""
+        ...
+
+    async def open(self, request: CompletionRequest, headers: Mapping[str, str]) -> BackendReply:
+        """Answer a request; the reply's body is read as it comes."""
+        ...
+
+    def sampler(self, request: CompletionRequest) -> Model:
+        """A model that draws further answers to the request."""
+        ...
+
+    def weighed(self, request: CompletionRequest, answer: Sample) -> Sample:
+        """The client's answer as evidence: its log-probability is that under the distribution of the samples."""
+        ...
+
+    def model(self, name: str | None, caller: Caller) -> Model:
+        """The model that /v1/check asks."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        ...
 
 
 @dataclass(slots=True)
@@ -35,7 +67,7 @@ class BackendReply:
     @property
     def readable(self) -> bool:
         """Whether the body can be unpacked."""
-        return self.encoding in (None, "identity", "gzip", "deflate")
+        return self.encoding in CODINGS
 
     async def relayed(self) -> AsyncIterator[bytes]:
         """The body as it comes; closed at the end, however that comes about."""
@@ -47,17 +79,8 @@ class BackendReply:
 
     async def unpacked(self) -> AsyncIterator[bytes]:
         """The body without its Content-Encoding, in pieces of bounded size; a body that is broken is an error."""
-        if self.encoding not in ("gzip", "deflate"):
-            async for chunk in self.chunks:
-                yield chunk
-            return
-        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, whichever the header shows
         try:
-            async for chunk in self.chunks:
-                while chunk:
-                    yield unpacker.decompress(chunk, _PIECE)
-                    chunk = unpacker.unconsumed_tail
-        except zlib.error:
-            raise Problem(502, "the upstream's reply cannot be unpacked", "upstream_error") from None
-        if not unpacker.eof:
-            raise Problem(502, "the upstream's reply ended too early", "upstream_error")
+            async for piece in unpacked(self.chunks, self.encoding):
+                yield piece
+        except BrokenCoding as error:
+            raise Problem(502, f"the upstream's reply cannot be read: {error}", "upstream_error") from None

@@ -13,8 +13,9 @@ import numpy as np
 
 from ...errors import NoAnswer
 from ...models import load_model
+from ...numeric_checks import is_number, is_whole
 from ...structured import JsonAnswers
-from ..dialects.responses import output_message, response_events
+from ..dialects import output_message, response_events
 from ..errors import Problem
 from . import BackendReply
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from ..middleware import Caller
     from ..requests import CompletionRequest
     from ..settings import Settings
-
-__all__ = ["LocalBackend"]
 
 
 class LocalBackend:
@@ -64,11 +63,11 @@ class LocalBackend:
     async def _draw(self, prompt: Prompt, request: CompletionRequest) -> list[Sample]:
         body = request.body
         temperature, n, seed = body.get("temperature"), body.get("n"), body.get("seed")
-        if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
+        if temperature is not None and not (is_number(temperature) and 0 <= temperature <= 2):
             raise Problem(400, "temperature must be a number from 0 to 2")
-        if n is not None and not (_is_completion(n) and 1 <= n <= self.settings.max_samples):
+        if n is not None and not (is_whole(n) and 1 <= n <= self.settings.max_samples):
             raise Problem(400, f"n must be a whole number from 1 to {self.settings.max_samples}")
-        if seed is not None and not (_is_completion(seed) and 0 <= seed < 2**63):
+        if seed is not None and not (is_whole(seed) and 0 <= seed < 2**63):
             raise Problem(400, "seed must be a whole number from 0")
         samples = await asyncio.to_thread(
             self.sampler(request).sample,
@@ -94,18 +93,8 @@ class LocalBackend:
         """The model that /v1/check asks."""
         if name is not None and name != self.name:
             raise Problem(404, f"this gateway has no upstream: the only model here is {self.name}")
-        if self._model is None:
-            self.load()
-        assert self._model is not None
+        assert self._model is not None, "requests come once it is loaded"
         return self._model
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_completion(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _frame(request: CompletionRequest, model: str, *, chunk: bool) -> dict[str, Any]:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import re
+import secrets
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from ...models import portal
-from ...models.endpoint import Endpoint, Retry
-from ...models.openai import Chat, Completions
-from ...models.replies import chat_sample
-from ...models.temperature_probe import TemperatureProbe
-from ...models.tool_calls import sample_with_calls
+from ...capabilities import Pace
+from ...errors import BadReply, ModelError
+from ...models import sync_bridge
+from ...models.endpoint import Endpoint, Refused, Retry
+from ...models.openai import Chat, Completions, TemperatureProbe
+from ...models.replies import sample_with_calls, with_usage
 from ...tracing import TRACE_HEADERS
+from ..dialects import as_choice
 from ..errors import Problem
 from . import BackendReply
-from .refused import MODELS, RefusedParameters
-from .responses import ResponsesModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,12 +32,127 @@ if TYPE_CHECKING:
 
     from ...conversation import Prompt
     from ...nouns import Model, Sample
-    from ...pace import Pace
     from ..middleware import Caller
     from ..requests import CompletionRequest
     from ..settings import Settings
 
-__all__ = ["ConversationModel", "UpstreamBackend"]
+
+# The parameters that each of the upstream's models refused.
+
+
+MODELS = 256
+"""Models about which something is remembered."""
+
+
+@dataclass(slots=True)
+class Habits:
+    """What was found out about one model: parameters that it refused, and what its log-probabilities are."""
+
+    refused: frozenset[str] = frozenset()
+    probe: TemperatureProbe = field(default_factory=TemperatureProbe)
+
+
+class KnownHabits:
+    """The habits of the `size` models asked last, apart for each tenant: one name may be two models.
+
+    Clients choose the names of models, so that their number must be bounded. Tenants are kept as a salted digest.
+    """
+
+    def __init__(self, size: int = MODELS) -> None:
+        self._size, self._salt = size, secrets.token_bytes(16)
+        self._found: OrderedDict[tuple[bytes, str, str], Habits] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def get(self, tenant: tuple[str | None, ...], model: str, path: str) -> Habits:
+        digest = hashlib.blake2b(repr(tenant).encode(), key=self._salt, digest_size=16).digest()
+        found = self._found.setdefault((digest, model, path), Habits())
+        self._found.move_to_end((digest, model, path))
+        if len(self._found) > self._size:
+            self._found.popitem(last=False)
+        return found
+
+
+# Samples from the responses API: one request for each, none of them stored.
+
+
+PATH = "/responses"
+_LOGPROBS = "message.output_text.logprobs"
+# Parameters that a model may refuse, and how endpoints name them.
+_OPTIONAL = {
+    "temperature": r"temperature",
+    "top_p": r"top_?p\b",
+    "include": r"include|logprob",
+    "max_output_tokens": r"max_output_tokens",
+    "store": r"\bstore\b",
+}
+
+
+class ResponsesModel:
+    """Draws further answers to one client's request to `/v1/responses`: same input and settings, at temperature 1.
+
+    chat  the same model as a chat model, for other questions: a judge asks it
+    """
+
+    def __init__(self, chat: Chat, fields: dict[str, Any], tokens: int | None, habits: Habits) -> None:
+        self.name, self.plain = chat.name, chat
+        self._fields, self._tokens, self._habits = fields, tokens, habits
+
+    @property
+    def pace(self) -> Pace:
+        """Samples come together, and without the probability of the whole answer."""
+        return Pace(together=True, weighs_answer=False, weighs_samples=False)
+
+    async def asample(
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` answers, all at once."""
+        drawn = await asyncio.gather(*(self._one(temperature) for _ in range(n)))
+        return [sample for sample in drawn if sample is not None]
+
+    async def _one(self, temperature: float) -> Sample | None:
+        endpoint: Endpoint = self.plain.endpoint
+        while True:
+            refused = self._habits.refused
+            sent = self._sent(temperature, refused)
+            try:
+                reply = await endpoint.post(PATH, sent)
+            except Refused as error:
+                found = _newly_refused(error, set(sent) & set(_OPTIONAL))
+                if not found:
+                    raise ModelError(f"{endpoint.label}: {error}") from error
+                self._habits.refused |= found
+                continue
+            choice = as_choice(reply, calls=True)
+            if choice is None and "output" not in reply:
+                raise BadReply(f"{endpoint.label}: the reply has no output")
+            if choice is None:
+                return None
+            usage = reply.get("usage")
+            spent = {"completion_tokens": usage.get("output_tokens")} if isinstance(usage, dict) else None
+            [sample] = with_usage([sample_with_calls(choice, logprobs_of_sampling=True)], spent)
+            return sample
+
+    def _sent(self, temperature: float, refused: frozenset[str]) -> dict[str, Any]:
+        wanted = {"temperature": temperature, "top_p": 1.0, "include": [_LOGPROBS], "store": False}
+        if self._tokens is not None:
+            wanted["max_output_tokens"] = self._tokens
+        kept = {name: value for name, value in wanted.items() if name not in refused}
+        return {"model": self.plain.model, **self._fields, **kept}
+
+    def sample(
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """`asample`, awaited in a background thread."""
+        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
+
+
+def _newly_refused(error: Refused, sent: set[str]) -> frozenset[str]:
+    """The parameters among those sent that a refusal names."""
+    said = f"{error.param or ''} {error.message}"
+    return frozenset(name for name in sent if re.search(_OPTIONAL[name], said, re.IGNORECASE))
+
 
 _HOP_BY_HOP = {
     "connection",
@@ -79,9 +196,7 @@ class UpstreamBackend:
             label="the upstream",  # its address is not for clients
             max_reply=settings.max_reply,
         )
-        # What was found out about each model: parameters that it refused, and what its log-probabilities are.
-        self._refused = RefusedParameters()
-        self._probes: OrderedDict[tuple[str, str], TemperatureProbe] = OrderedDict()
+        self._known = KnownHabits()
 
     def load(self) -> None:
         """Nothing to load: the upstream is asked when a client asks."""
@@ -147,10 +262,12 @@ class UpstreamBackend:
         if request.kind == "responses":
             chat = self._asker(Chat, request.model, request.caller)
             assert isinstance(chat, Chat)
-            return ResponsesModel(chat, request.answer_fields, request.max_tokens, self._refused)
+            habits = self._habits(request.caller, request.model, PATH)
+            return ResponsesModel(chat, request.answer_fields, request.max_tokens, habits)
         kind = Chat if request.kind == "chat" else Completions
         asker = self._asker(kind, request.model, request.caller, request.max_tokens)
-        return ConversationModel(asker, request.answer_fields, self._refused)
+        habits = self._habits(request.caller, request.model, kind.path)
+        return ConversationModel(asker, request.answer_fields, habits)
 
     def model(self, name: str | None, caller: Caller) -> Model:
         """The model that /v1/check asks."""
@@ -165,17 +282,15 @@ class UpstreamBackend:
         endpoint = self._endpoint.with_key(self.settings.upstream_key or caller.key, caller.headers)
         asker = kind(model, endpoint, max_tokens=tokens)
         asker.default_tokens = self.settings.sample_tokens
-        asker.refused |= self._refused.get(model, kind.path)
-        asker.probe = self._probe(model, kind.path)
+        habits = self._habits(caller, model, kind.path)
+        asker.refused |= habits.refused
+        asker.probe = habits.probe
         return asker
 
-    def _probe(self, model: str, path: str) -> TemperatureProbe:
-        """What is known of a model's log-probabilities, shared by all requests; clients choose the models' names."""
-        probe = self._probes.setdefault((model, path), TemperatureProbe())
-        self._probes.move_to_end((model, path))
-        if len(self._probes) > MODELS:
-            self._probes.popitem(last=False)
-        return probe
+    def _habits(self, caller: Caller, model: str, path: str) -> Habits:
+        """What is known of a model as this caller sees it: by the key and the headers that the upstream gets."""
+        tenant = (self.settings.upstream_key or caller.key, *map(repr, sorted(caller.headers.items())))
+        return self._known.get(tenant, model, path)
 
     def weighed(self, request: CompletionRequest, answer: Sample) -> Sample:
         """The client's answer as evidence: its log-probability under the distribution of the samples, where known.
@@ -187,7 +302,7 @@ class UpstreamBackend:
         bare = replace(answer, logprob=None, sampling_logprob=None, temperature=None, prefix_logprob=None)
         if temperature is None or answer.token_logprobs is None:
             return replace(bare, tokens=None, token_logprobs=None)
-        probe = self._probe(request.model, request.path)
+        probe = self._habits(request.caller, request.model, request.path).probe
         if temperature != 1.0:
             probe.observe(request.answer_fields, temperature, [answer])
         known = temperature == 1.0 or probe.before_temperature
@@ -213,9 +328,9 @@ class ConversationModel:
         self,
         asker: Chat | Completions,
         fields: dict[str, Any],
-        refused: RefusedParameters,
+        habits: Habits,
     ) -> None:
-        self.name, self._asker, self._fields, self._refused = asker.name, asker, fields, refused
+        self.name, self._asker, self._fields, self._habits = asker.name, asker, fields, habits
 
     @property
     def pace(self) -> Pace:
@@ -234,20 +349,12 @@ class ConversationModel:
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers."""
-        read = sample_with_calls if isinstance(self._asker, Chat) else _whole_completion
-        samples = await self._asker.ask(self._fields, n, temperature, rng, read)
-        self._refused.set(self._asker.model, self._asker.path, self._asker.refused)
+        samples = await self._asker.ask(self._fields, n, temperature, rng, sample_with_calls)
+        self._habits.refused |= self._asker.refused
         return samples
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """`asample`, awaited in a background thread."""
-        return portal.run(self.asample(prompt, n, temperature=temperature, rng=rng))
-
-
-def _whole_completion(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
-    """A completion in full: those of a client need not end at a line break."""
-    return chat_sample(
-        {**choice, "message": {"content": choice.get("text")}}, logprobs_of_sampling=logprobs_of_sampling
-    )
+        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))

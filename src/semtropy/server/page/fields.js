@@ -1,10 +1,10 @@
-// The fields of a structured answer as a table: value, agreement, verdict, and what else the samples said.
+// The fields of a structured answer as a table: verdict, agreement, what else samples said.
 
 import { element } from "./draw.js";
 import { percent } from "./words.js";
 
-const OUTCOMES = { steady: "steady", flagged: "flagged", undecided: "undecided", "no answer": "missing" };
-const TITLES = ["Field", "Value", "Verdict", "Samples that agree", "Asked again", "Other values"];
+export const OUTCOMES = { steady: "steady", flagged: "flagged", undecided: "undecided", "no answer": "missing" };
+const FIELD = ["Field", "Value", "Verdict", "Samples that agree", "Asked again", "Other values"];
 
 const said = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
@@ -24,11 +24,13 @@ function row({ name, value, required, outcome, agreement, meanings }) {
     element("td", { class: "value" }, others.map((each) => (each.count > 1 ? `${each.text} ×${each.count}` : each.text)).join(", ")));
 }
 
-function verdict(outcome) {
+export function verdict(outcome) {
   return { flagged: "do not trust", "no answer": "missing" }[outcome] ?? outcome;
 }
 
-export function drawFields(holder, fields) {
-  const head = element("tr", {}, ...TITLES.map((title) => element("th", { scope: "col" }, title)));
-  holder.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...fields.map(row))));
+export function table(holder, titles, rows) {
+  const head = element("tr", {}, ...titles.map((title) => element("th", { scope: "col" }, title)));
+  holder.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
 }
+
+export const drawFields = (holder, fields) => table(holder, FIELD, fields.map(row));

@@ -16,7 +16,7 @@ function card(meaning, drawn, before) {
   if (meaning.has_answer) head.append(element("span", { class: "badge" }, "the answer"));
   if (drawn > 0) head.append(element("span", { class: "count" }, `${meaning.count} of ${drawn}`));
   const made = element("li", { class: meaning.has_answer ? "meaning answer" : "meaning" }, head);
-  if (drawn > 0) {
+  if (drawn > 2) { // a bar of one or two samples would say more than they do
     const bar = element("div", { class: "bar", "aria-hidden": "true" }, element("span"));
     bar.firstChild.style.width = `${(100 * meaning.count) / drawn}%`;
     made.append(bar);
@@ -35,4 +35,15 @@ function chip(wording, meaning, before) {
   if (wording.count > 1) made.append(element("span", { class: "times" }, ` ×${wording.count}`));
   if (wording.count === 0 && meaning.count > 0) made.append(element("span", { class: "times" }, " (the answer)"));
   return made;
+}
+
+// The answers of another model: each wording once, with how often it was given.
+export function drawAnswers(holder, answers) {
+  const counted = new Map();
+  for (const answer of answers) counted.set(words(answer), (counted.get(words(answer)) ?? 0) + 1);
+  holder.replaceChildren(...[...counted].map(([text, count]) => {
+    const head = element("div", { class: "head" }, element("span", { class: "name" }, text));
+    if (answers.length > 1) head.append(element("span", { class: "count" }, `${count} of ${answers.length}`));
+    return element("li", { class: "meaning" }, head);
+  }));
 }

@@ -53,11 +53,6 @@ export async function post(path, body) {
   return reply.json();
 }
 
-export async function upload(path, file) {
-  const reply = await ask(path, { method: "POST", headers: headers("application/octet-stream"), body: file });
-  return reply.json();
-}
-
 // Yields {name, data} for each event of the reply.
 export async function* events(path, body, signal) {
   const reply = await send(path, body, signal);

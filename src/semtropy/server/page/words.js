@@ -14,7 +14,7 @@ export function percent(probability) {
 export function agreementText(agreement) {
   if (!agreement) return "";
   const often = percent(agreement.mean);
-  const times = `Asked again, it would say so ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
+  const times = `Asked again, it would give this answer ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
   if (!agreement.interval) return `${times}.`;
   const [low, high] = agreement.interval.map(percent);
   return `${times} (90% interval: ${low} to ${high}).`;
@@ -64,6 +64,14 @@ export function ruleText(rule, point) {
     return `Sampling stops once it is certain enough whether the answer deserves a flag: ${first}% before the first sample, ${less}.${now}`;
   }
   return `${plural(rule.n, "sample")} ${rule.n === 1 ? "is" : "are"} drawn in any case.`;
+}
+
+// What a verdict does not say.
+export function cautionText({ outcome, second, claims }) {
+  if (outcome === "steady") return `Steady is not the same as true: ${second ? "two models may share an error" : "a model that repeats one error is steady too"}.`;
+  if (outcome !== "flagged") return "";
+  if (claims?.length) return "A flag says that the model would not repeat the claim, not that it is wrong.";
+  return `A flag says that ${second && second.without !== "flagged" ? "two models disagree, not which of them is wrong" : "the model is unsure, or mostly says something else, not that the answer is wrong"}.`;
 }
 
 export function costText(verdict) {

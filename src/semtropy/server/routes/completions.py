@@ -5,25 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from ..backends.upstream import UpstreamBackend
 from ..errors import Problem
+from ..gateway import gateway_of
 from ..middleware import caller_of, while_connected
-from ..permissions import forbid_looser
 from ..proxy import AnswerProxy
 from ..requests import read_completion_request
 from ..schemas import CheckOptions
-from ..service import gateway_of
+from ..settings import HOLDING
 from ..telemetry import LOG_FIELDS
 
 if TYPE_CHECKING:
     from ..requests import CompletionKind
     from ..telemetry import Metrics
-
-__all__ = ["SCHEMAS", "router"]
 
 router = APIRouter()
 
@@ -94,25 +93,24 @@ async def _complete(request: Request, kind: CompletionKind) -> Response:
         header=request.headers.get("x-semtropy"),
         max_prompt=gateway.settings.max_prompt,
     )
-    forbid_looser(asked.options, gateway.settings)
+    gateway.policy.permit(asked.options)
     mode = asked.options.mode or gateway.settings.mode
     if mode != "off":  # options that cannot be met are refused before anything is sent
-        gateway.policy.judge(asked.options.judge, gateway.backend.sampler(asked))
-        gateway.policy.terms(asked.options)
+        await gateway.policy.prepare(asked.options, gateway.backend.sampler(asked))
     start = time.perf_counter()
     reply = await while_connected(request, gateway.backend.open(asked, request.headers))
     gateway.metrics.seconds.labels("first_byte").observe(time.perf_counter() - start)
     reply.close = _timed_until(reply.close, gateway.metrics, start)
     request.scope[LOG_FIELDS] |= {"mode": mode, "stream": asked.streaming}
     unread = reply.status != 200 or not reply.readable
-    if unread and reply.status < 400 and mode == "block" and gateway.settings.on_error == "block":
+    if unread and reply.status < 400 and mode in HOLDING and gateway.settings.on_error == "block":
         await reply.close()
         raise Problem(502, "the upstream's reply cannot be read, so it cannot be checked", "upstream_error")
     if unread or mode == "off":
         return StreamingResponse(reply.relayed(), reply.status, reply.passed_headers)
     proxy = AnswerProxy(gateway, asked, reply, log_fields=request.scope[LOG_FIELDS])
     streamed = "text/event-stream" in reply.headers.get("content-type", "")
-    if streamed and mode != "block":
+    if streamed and mode not in HOLDING:
         return StreamingResponse(proxy.stream(), 200, reply.headers)
     passed = await while_connected(request, proxy.held_stream() if streamed else proxy.whole())
     headers = {**reply.headers, **passed.headers}
@@ -141,3 +139,42 @@ def _timed_until(
 
 # Schemas that the descriptions above refer to.
 SCHEMAS = {"CheckOptions": CheckOptions.model_json_schema(ref_template="#/components/schemas/{model}")}
+
+
+# Every other route under /v1 passes to the upstream and back, unread and unchecked, as far as the settings allow.
+
+
+other_router = APIRouter()
+
+HARMLESS = ("embeddings", "moderations", "rerank", "score", "tokenize", "detokenize")
+"""Routes to POST to that write no answers and show nobody's files; models can be listed, but not deleted or asked."""
+
+
+@other_router.api_route(
+    "/v1/{path:path}", methods=["GET", "POST", "PUT", "PATCH", "DELETE"], include_in_schema=False
+)
+async def other(path: str, request: Request) -> Response:
+    """Pass a request on as it is."""
+    gateway = gateway_of(request)
+    backend, allowed = gateway.backend, gateway.settings.passed_routes
+    parts = path.split("/")
+    unclear = any(part in ("", ".", "..") for part in parts)  # could be another route for the upstream
+    if not isinstance(backend, UpstreamBackend) or allowed == "none" or unclear:
+        raise Problem(404, f"there is no route /v1/{path} here")
+    if allowed == "harmless" and not _is_harmless(request.method, parts):
+        raise Problem(
+            403,
+            f"{request.method} /v1/{path} is not passed on: the operator allows it with other_routes = all",
+        )
+    query = request.url.query
+    target = "/" + quote(path) + (f"?{query}" if query else "")
+    # A GET has no body: one that comes all the same is not read, as its size is not limited.
+    body = None if request.method == "GET" else await request.body()
+    caller = caller_of(request.scope, gateway.settings)
+    sending = backend.send(request.method, target, caller, request.headers, body or None)
+    reply = await while_connected(request, sending)
+    return StreamingResponse(reply.relayed(), reply.status, reply.passed_headers)
+
+
+def _is_harmless(method: str, parts: list[str]) -> bool:
+    return parts[0] == "models" if method == "GET" else method == "POST" and "/".join(parts) in HARMLESS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +10,21 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 
 from ... import __version__
-from ...conclusion import conclude
 from ...errors import NoAnswer
+from ...inquiry.conclusion import conclude
 from ...stopping import CONFIDENCE
 from ..backends.upstream import UpstreamBackend
 from ..errors import Problem
-from ..middleware import while_connected
+from ..gateway import gateway_of
+from ..middleware import is_operator
 from ..policy import terms_to_json
 from ..schemas import ReplayRequest  # noqa: TC001 (FastAPI reads the annotation)
-from ..service import gateway_of
-from ..steps import replay as replay_steps
-from ..steps import step_to_json
-from ..uploads import evaluate_upload, receive_upload
-from .check import refuse_long_prompt, verdict_to_json
+from .check import refuse_long_prompt, step_to_json, verdict_to_json
+from .check import replay as replay_steps
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["PAGE", "router"]
 
 router = APIRouter()
 PAGE = Path(__file__).parent.parent / "page"
@@ -42,13 +38,18 @@ _SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-_UPLOAD = {"requestBody": {"required": True, "content": _BYTES}}
 
 
-@router.get("/", include_in_schema=False)
+VIEWS = ("/", "/traffic", "/what-if", "/checks")
+"""The addresses of the page: it shows another view at each."""
+
+
 async def page() -> Response:
     return FileResponse(PAGE / "index.html", headers=_SECURITY_HEADERS)
+
+
+for _view in VIEWS:
+    router.add_api_route(_view, page, include_in_schema=False)
 
 
 @router.get("/healthz")
@@ -81,13 +82,26 @@ async def about(request: Request) -> dict[str, Any]:
     return {
         "version": __version__,
         "model": gateway.backend.name,
+        "upstream": isinstance(gateway.backend, UpstreamBackend),
+        "second": settings.second,
+        "traffic": settings.traffic,
         "needs_model": isinstance(gateway.backend, UpstreamBackend) and settings.upstream_model is None,
         "max_samples": settings.max_samples,
         "max_prompt": settings.max_prompt,
-        "max_upload": settings.max_upload,
         "threshold": settings.threshold,
         "rule": _rule(settings),
     }
+
+
+@router.get("/api/traffic")
+async def traffic(request: Request) -> Response:
+    """What passes through the gateway: totals, latencies, the last hour; for the operator the latest verdicts."""
+    gateway = gateway_of(request)
+    if gateway.settings.traffic == "none":
+        raise Problem(404, "the operator shows no traffic: the setting traffic is none")
+    operator = is_operator(request.scope, gateway.settings)
+    found = await asyncio.to_thread(gateway.traffic.to_dict, operator=operator)
+    return JSONResponse(found, headers={"Cache-Control": "no-store"})
 
 
 def _rule(settings: Settings) -> dict[str, Any]:
@@ -102,7 +116,7 @@ async def replay(body: ReplayRequest, request: Request) -> Response:
     """The same samples under other terms: the last step and the verdict."""
     gateway = gateway_of(request)
     refuse_long_prompt(body.prompt, gateway)
-    terms = gateway.policy.terms(body)
+    terms = await asyncio.to_thread(gateway.policy.what_if, body)
     try:
         steps = await asyncio.to_thread(replay_steps, body.prompt, body.answer, body.samples, terms)
     except NoAnswer:
@@ -111,18 +125,3 @@ async def replay(body: ReplayRequest, request: Request) -> Response:
     verdict = await asyncio.to_thread(conclude, steps[-1], terms)
     last = await asyncio.to_thread(step_to_json, steps[-1], terms)
     return JSONResponse({"terms": terms_to_json(terms), "step": last, "verdict": verdict_to_json(verdict)})
-
-
-@router.post("/api/study", openapi_extra=_UPLOAD)
-async def study(request: Request) -> Response:
-    """AUROC against budget for an uploaded recording."""
-    gateway = gateway_of(request)
-    if gateway.settings.max_upload == 0:
-        raise Problem(404, "uploads are turned off here")
-    if gateway.uploading.locked():  # also while it is still being received: half-sent uploads must not add up
-        raise Problem(429, "another recording is being evaluated: try again in a moment", "rate_limit_error")
-    async with gateway.uploading:
-        with tempfile.TemporaryDirectory(prefix="semtropy-") as folder:
-            recording = await receive_upload(request, Path(folder), gateway.settings)
-            work = evaluate_upload(recording, gateway.settings.upload_memory)
-            return JSONResponse(await while_connected(request, work))

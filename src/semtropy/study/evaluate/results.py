@@ -11,16 +11,6 @@ if TYPE_CHECKING:
 
     from .metrics import Floats
 
-__all__ = [
-    "AdaptiveCurve",
-    "AlphaTrial",
-    "Cell",
-    "Comparison",
-    "EvaluatedRecording",
-    "Provenance",
-    "Results",
-    "Saving",
-]
 
 # Six decimals are more than an AUROC is known to, and keep files small.
 DECIMALS = 6
@@ -40,10 +30,10 @@ class EvaluatedRecording:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One method at one fixed budget: means over the draws, and a 95% interval of the AUROC.
+    """One method at one fixed budget: means over the repeats, and a 95% interval of the AUROC.
 
-    The interval is a bootstrap over questions and draws together; without a bootstrap, 1.96 standard errors over the
-    draws alone.
+    The interval is a bootstrap over questions and repeats together; without a bootstrap, 1.96 standard errors over the
+    repeats alone.
 
     half_width  half of the interval
     low, high   its ends
@@ -99,7 +89,7 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """AUROC of `estimator` minus that of `against` on the same draws, with a 95% paired bootstrap interval."""
+    """AUROC of `estimator` minus that of `against` on the same subsamples, with a 95% paired bootstrap interval."""
 
     model: str
     dataset: str
@@ -129,9 +119,9 @@ class Provenance:
     """What is needed to make the results again.
 
     command     the command, with the file names of the recordings and without what cannot change a result
-    seed        of all draws
-    draws       how many times samples were drawn
-    resamples   of the bootstrap over questions and draws, 0 for none
+    seed        of all that is random
+    draws       how many times samples were drawn: the repeats
+    resamples   of the bootstrap over questions and repeats, 0 for none
     versions    of semtropy, Python and the libraries
     recordings  the file name of each recording and its SHA-256, None for one in memory
     """
@@ -164,13 +154,13 @@ class Results:
     ((('smollm2', 'facts'),), 10)
     """
 
-    tested: tuple[EvaluatedRecording, ...]
-    cells: tuple[Cell, ...]
-    curves: tuple[AdaptiveCurve, ...]
-    savings: tuple[Saving, ...]
-    comparisons: tuple[Comparison, ...]
-    trials: tuple[AlphaTrial, ...]
-    notes: tuple[str, ...]
+    tested: tuple[EvaluatedRecording, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    curves: tuple[AdaptiveCurve, ...] = ()
+    savings: tuple[Saving, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    trials: tuple[AlphaTrial, ...] = ()
+    notes: tuple[str, ...] = ()
     provenance: Provenance | None = None
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The evaluation itself: every estimator on the same draws of stored samples.
+"""The evaluation itself: every estimator on the same subsamples of stored samples.
 
 Four steps, each a map over independent pieces: read each recording, fit each fold, score each block of test questions,
 measure each recording. Blocks are cut the same way for any number of processes, so results do not depend
@@ -7,35 +7,196 @@ on it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import hashlib
+import os
+import platform
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import scipy
 
+from ... import __version__
 from ...errors import InputError
+from ...files import safe_children
 from ...recording import Recording, open_recording
 from ...scorers import NAMES as SCORERS
 from ...scorers import load_scorer
-from ...scorers.unseen import SampleEvidence
-from .fold import fit_fold
 from .measure import MeasureOptions, measure
-from .parallel import parallel_map
-from .prepare import METHODS, Fold, PreparedRecording, PrepareOptions, ReadRecording, read_study
-from .provenance import provenance_of
-from .questions import is_of_answer
-from .resample import EvidenceScore, ResamplingPlan, Scores, estimate_draws, score_draws
-from .results import Results
-from .split import Split
+from .prepare import METHODS, Fold, PrepareOptions, Split, StudyRecording, fit_fold, read_study
+from .resampling import ResamplingPlan, Scores, estimate_orders, score_orders
+from .results import Provenance, Results
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..engines import WorkEngine
-    from .parallel import ParallelMap, ProgressCallback
     from .prepare import RecordingSource
 
-__all__ = ["estimate_recordings", "evaluate"]
+
+# A map over independent pieces of work, in this process, in several or on a cluster, with progress.
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+# Called with the name of a step, its pieces done so far, and its pieces in total.
+ProgressCallback = Callable[[str, int, int], None]
+
+
+def available_cores() -> int:
+    """How many cores this process may use; all of the machine where the system does not say.
+
+    >>> available_cores() >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelMap:
+    """Applies a function to items, keeps their order, and reports progress.
+
+    mapper    applies a function to items: `map`, or one over processes or machines
+    progress  called after each item
+    near      the same for functions that read files, which other machines may not have
+    """
+
+    mapper: Callable[..., Iterable[Any]]
+    progress: ProgressCallback | None
+    near: Callable[..., Iterable[Any]]
+
+    def __call__(self, step: str, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+        """The results of one step, in order."""
+        return self._watched(step, self.mapper(function, items), len(items))
+
+    def read(self, step: str, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+        """The results of a step that reads files."""
+        return self._watched(step, self.near(function, items), len(items))
+
+    def _watched(self, step: str, results: Iterable[B], total: int) -> Iterator[B]:
+        for done, result in enumerate(results, start=1):
+            if self.progress is not None:
+                self.progress(step, done, total)
+            yield result
+
+
+@contextmanager
+def parallel_map(
+    processes: int, progress: ProgressCallback | None, engine: WorkEngine | None = None
+) -> Iterator[ParallelMap]:
+    """A map over `processes` processes, started afresh (spawned); over this one where `processes` is 1.
+
+    With an `engine`, a map by that engine instead.
+    """
+    if engine is not None:
+        yield ParallelMap(partial(_apply, engine), progress, map)
+        return
+    if processes <= 1:
+        yield ParallelMap(map, progress, map)
+        return
+    with safe_children(), ProcessPoolExecutor(processes, get_context("spawn"), _end_with_parent) as pool:
+        yield ParallelMap(pool.map, progress, pool.map)
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is killed; it would wait for work for ever."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, name="semtropy-parent", daemon=True).start()
+
+
+def _apply(engine: WorkEngine, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+    return engine(partial(partial, map, function), items)
+
+
+# Where the results of a study come from: the command, the versions, and the hashes of the recordings.
+
+
+def provenance_of(
+    sources: Sequence[RecordingSource], prepared: PrepareOptions, measured: MeasureOptions
+) -> Provenance:
+    """The provenance of an evaluation with these options."""
+    named = tuple(_named(source) for source in sources)
+    words = ["semtropy", "evaluate", *(name for name, _ in named), *_options(prepared, measured)]
+    versions = {
+        "semtropy": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+    plan = measured.plan
+    return Provenance(shlex.join(words), plan.seed, plan.repeats, measured.bootstrap, versions, named)
+
+
+def _options(prepared: PrepareOptions, measured: MeasureOptions) -> list[str]:
+    split, plan = prepared.split, measured.plan
+    chosen = {
+        "--estimators": None if prepared.methods is None else ",".join(prepared.methods),
+        "--budgets": budget_ranges(measured.budgets),
+        "--seeds": str(plan.repeats),
+        "--folds" if split.folds else "--train": str(split.folds or split.train),
+        "--seed": str(plan.seed),
+        "--alphas": ",".join(f"{alpha:g}" for alpha in prepared.alphas) or None,
+        "--against": measured.against,
+        "--bootstrap": str(measured.bootstrap),
+        "--pool": None if prepared.pool is None else str(prepared.pool),
+    }
+    words = [word for option, value in chosen.items() if value is not None for word in (option, value)]
+    return [*words, "--shuffle"] if split.shuffle is not None else words
+
+
+def budget_ranges(budgets: Sequence[int]) -> str:
+    """Numbers of samples as `--budgets` takes them.
+
+    >>> budget_ranges((1, 2, 3, 5, 10))
+    '1-3,5,10'
+    """
+    runs: list[list[int]] = []
+    for budget in budgets:
+        if runs and budget == runs[-1][-1] + 1:
+            runs[-1].append(budget)
+        else:
+            runs.append([budget])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _named(source: RecordingSource) -> tuple[str, str | None]:
+    if isinstance(source, Recording):
+        return f"({source.header.model or 'unknown model'} in memory)", None
+    return Path(source).name, file_hash(source)
+
+
+def file_hash(path: str | os.PathLike[str]) -> str | None:
+    """The SHA-256 of a file, or of the names and contents of a folder's files; None where it cannot be read."""
+    top = Path(path)
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(each for each in top.rglob("*") if each.is_file()) if top.is_dir() else [top]:
+            if top.is_dir():
+                digest.update(file.relative_to(top).as_posix().encode() + b"\0")
+            with file.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
+    except OSError:
+        return None
+    return digest.hexdigest()
+
 
 # Small enough that sixteen cores share one recording, large enough for an efficient batch.
 BLOCK_QUESTIONS = 25
@@ -69,13 +230,13 @@ def evaluate(
         train: how many questions, first in the natural order of ids, fit the priors; the rest are tested.
         folds: cross-validate over this many folds instead of `train`.
         shuffle: order the questions at random before the split.
-        seed: of the draws, the shuffle and the bootstrap.
+        seed: of the random orders, the shuffle and the bootstrap.
         alphas: also run `bayes-paper` with these values of alpha.
         against: the estimator all others are compared with; `bayes` by default.
         bootstrap: resamples of the paired bootstrap; 0 for no comparisons.
         pool: draw from this many samples of each question alone, the first: those that were related, say.
         processes: worker processes; with more than one, call this under `if __name__ == "__main__"`.
-        engine: runs the pieces of work in place of processes, on a Ray cluster say; the results are the same.
+        engine: runs the pieces of work instead, on a Ray cluster say; the results are the same.
         progress: called with the step, its pieces done and its pieces in total.
 
     >>> from semtropy.study import example_recording
@@ -89,12 +250,15 @@ def evaluate(
     options = MeasureOptions(wanted, plan, against, bootstrap)
     prepared = PrepareOptions(names, Split(train, folds, seed if shuffle else None), tuple(alphas), pool)
     with parallel_map(processes, progress, engine) as run:
-        scored = _estimate(recordings, prepared, plan, run)
-        results = _nonempty(Results.join(run("measuring", partial(measure, options=options), scored)))
+        results = _measured(recordings, prepared, options, run)
     return replace(results, provenance=provenance_of(recordings, prepared, options))
 
 
-def _nonempty(results: Results) -> Results:
+def _measured(
+    recordings: Sequence[RecordingSource], prepared: PrepareOptions, options: MeasureOptions, run: ParallelMap
+) -> Results:
+    scored = _estimate(recordings, prepared, options.plan, run)
+    results = Results.join(run("measuring", partial(measure, options=options), scored))
     if not results.tested:
         raise InputError("nothing could be measured: " + "; ".join(results.notes))
     return results
@@ -109,8 +273,8 @@ def estimate_recordings(
     pool: int | None = None,
     processes: int = 1,
     progress: ProgressCallback | None = None,
-) -> list[tuple[PreparedRecording, dict[str, Scores]]]:
-    """The scores that `evaluate` measures, for other measures: for each recording its test questions and scores."""
+) -> list[StudyRecording]:
+    """The recordings with the scores that `evaluate` measures, for other measures."""
     options = PrepareOptions(_check_names(estimators, recordings), split or Split(), pool=pool)
     with parallel_map(processes, progress) as run:
         return _estimate(recordings, options, plan or ResamplingPlan(), run)
@@ -121,19 +285,21 @@ def _estimate(
     options: PrepareOptions,
     plan: ResamplingPlan,
     run: ParallelMap,
-) -> list[tuple[PreparedRecording, dict[str, Scores]]]:
+) -> list[StudyRecording]:
     read = list(run.read("reading", partial(read_study, options=options), recordings))
     _refuse_duplicates(read)
-    fitted = run("fitting", fit_fold, [fold for each in read for fold in each.folds(options)])
-    split = options.split
-    prepared = [each.prepared(list(islice(fitted, split.pieces)), split) for each in read]
-    blocks = [block for each in prepared for fold in each.folds for block in _blocks(fold)]
+    training = [replace(fold, test=()) for each in read for fold in each.folds]
+    fitted = iter(list(run("fitting", fit_fold, training)))
+    read = [
+        replace(each, folds=tuple(replace(next(fitted), test=fold.test) for fold in each.folds))
+        for each in read
+    ]
+    blocks = [block for each in read for fold in each.folds for block in _blocks(fold)]
     done = run("estimating", partial(_estimate_block, plan=plan), blocks)
-    scored = []
-    for each in prepared:
-        parts = list(islice(done, sum(len(_blocks(fold)) for fold in each.folds)))
-        scored.append((each, _join_scores(each, parts)))
-    return scored
+    return [
+        replace(each, scores=_all_scores(each, list(islice(done, sum(len(_blocks(f)) for f in each.folds)))))
+        for each in read
+    ]
 
 
 def _blocks(fold: Fold) -> list[Fold]:
@@ -145,23 +311,23 @@ def _blocks(fold: Fold) -> list[Fold]:
 
 
 def _estimate_block(block: Fold, plan: ResamplingPlan) -> dict[str, Scores]:
-    estimators: dict[str, Any] = {name: spec.load() for name, spec in block.specs.items()}
-    scorers: dict[str, Any] = {name: load_scorer(name) for name in block.scorers}
-    for name, scorer in list(scorers.items()):
-        if issubclass(scorer.sees, SampleEvidence):
-            estimators[name] = EvidenceScore(scorers.pop(name))
-    found = estimate_draws(block.test, estimators, plan)
-    return found | score_draws(block.test, scorers, plan) if scorers else found
+    found = estimate_orders(block.test, {name: load() for name, load in block.estimators.items()}, plan)
+    scorers = [
+        scorer for name in block.methods if name in SCORERS and (scorer := load_scorer(name)).of_samples
+    ]
+    return found | score_orders(block.test, scorers, plan) if scorers else found
 
 
-def _join_scores(prepared: PreparedRecording, parts: Sequence[dict[str, Scores]]) -> dict[str, Scores]:
+def _all_scores(recording: StudyRecording, parts: Sequence[dict[str, Scores]]) -> dict[str, Scores]:
+    """The scores of the blocks joined, with those that need no samples, and those of other tools."""
     scores = {name: Scores.join([part[name] for part in parts]) for name in parts[0]}
-    for name in prepared.methods:
-        if name in SCORERS and is_of_answer(load_scorer(name)):
-            answers = np.array([question.answer_scores[name] for question in prepared.test], dtype=float)
+    for name in recording.methods:
+        if name not in METHODS:
+            scores[name] = _stored([question.stored_scores[name] for question in recording.test])
+        elif name not in scores:
+            scorer = load_scorer(name)
+            answers = np.array([scorer(question.row) for question in recording.test])
             scores[name] = Scores(answers[None, None, :], None, None)
-        elif name not in METHODS:
-            scores[name] = _stored([question.stored_scores[name] for question in prepared.test])
     return scores
 
 
@@ -220,7 +386,7 @@ def _check_budgets(budgets: Sequence[int]) -> tuple[int, ...]:
     return wanted
 
 
-def _refuse_duplicates(read: Sequence[ReadRecording]) -> None:
+def _refuse_duplicates(read: Sequence[StudyRecording]) -> None:
     """Results are keyed by model and dataset, so two recordings of one pair could not be distinguished."""
     seen = set()
     for each in read:

@@ -5,6 +5,7 @@ Every model has `sample`. These optional methods are used where a model has them
 complete(prompt, n, *, temperature, rng)             continue the prompt as it is, without a chat template
 complete_many(prompts, n, *, temperature, rngs)      the same for a batch of prompts
 continuation_logprobs([(prompt, continuation), ...]) log-probabilities of the given continuations
+share_prefix(text)                                   prompts of `continuation_logprobs` begin with it: read it once
 acomplete, asample                                   the same with `await`
 """
 
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InputError, ModelError, SemtropyError
+from ...errors import ModelError, SemtropyError
 from .graders import load_grader
 from .requests import (
     DrawSamples,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     from ...nouns import Model, Question, Sample
 
-__all__ = ["Backend", "Failed", "Finished", "Outcome", "QuestionTask", "drive", "drive_async"]
 
 VOTES = 10  # samples that estimate P(True) where a model cannot score a continuation
 
@@ -77,16 +77,10 @@ class Failed:
 Outcome = Finished | Failed
 
 
-class Backend:
+class TaskBackend:
     """Answers requests with a model, a grader and a judge."""
 
     def __init__(self, model: Model, plan: GenerationPlan) -> None:
-        if getattr(model, "replacement", True) != plan.replacement:
-            with_or_out = "without" if plan.replacement else "with"
-            raise InputError(
-                f"{model.name} draws {with_or_out} replacement, and the plan says otherwise: set "
-                f"GenerationPlan(replacement={not plan.replacement})"
-            )
         self.model = model
         self.grader = load_grader(plan.grader)
         self._judge: Any = None
@@ -136,15 +130,15 @@ class Backend:
         return [self._counted(samples, first.n) for samples in drawn]
 
     def _counted(self, samples: Sequence[Sample], n: int) -> list[Sample]:
-        """The samples; fewer than `n` only where draws do not repeat and no other answer was left."""
-        repeats: bool = getattr(self.model, "replacement", True)
-        if len(samples) == n or (samples and len(samples) < n and not repeats):
-            return list(samples)
-        raise ModelError(f"{self.model.name} gave {len(samples)} answers where {n} were asked for")
+        if len(samples) != n:
+            raise ModelError(f"{self.model.name} gave {len(samples)} answers where {n} were asked for")
+        return list(samples)
 
     def _weigh(self, batch: Sequence[WeighContinuation]) -> list[float | None]:
-        weigh = getattr(self.model, "continuation_logprobs", None)
+        weigh, share = (getattr(self.model, name, None) for name in ("continuation_logprobs", "share_prefix"))
         if weigh is not None:
+            if share is not None:
+                share(batch[0].shared)
             return [math.exp(value) for value in weigh([(r.prompt, r.continuation) for r in batch])]
         votes = [DrawSamples(request.prompt, VOTES, 1.0, request.seed) for request in batch]
         return [_vote(samples, r.continuation) for samples, r in zip(self._draw(votes), batch, strict=True)]
@@ -173,7 +167,7 @@ class Backend:
             raise _as_semtropy_error(error, self.model) from error
 
 
-def drive(tasks: Sequence[QuestionTask], plan: GenerationPlan, backend: Backend) -> list[Outcome]:
+def drive(tasks: Sequence[QuestionTask], plan: GenerationPlan, backend: TaskBackend) -> list[Outcome]:
     """Answer a batch of questions; requests of the same kind share one call."""
     outcomes: dict[int, Outcome] = {}
     waiting: dict[int, tuple[QuestionSteps, Request]] = {}
@@ -204,7 +198,7 @@ def drive(tasks: Sequence[QuestionTask], plan: GenerationPlan, backend: Backend)
     return [outcomes[place] for place in range(len(tasks))]
 
 
-async def drive_async(task: QuestionTask, plan: GenerationPlan, backend: Backend) -> Outcome:
+async def drive_async(task: QuestionTask, plan: GenerationPlan, backend: TaskBackend) -> Outcome:
     """Answer one question with an asynchronous model."""
     steps = task.start(plan)
     try:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InputError
-from .prompts import one_line
+from .requests import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...nouns import Grader, Model, Question
 
-__all__ = ["GRADERS", "ModelGrader", "exact", "f1", "load_grader", "numeric", "token_f1"]
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -11,23 +11,99 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError
-from .prompts import BRAINSTORMED, TRUE, BriefPrompt, p_true_prompt
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...nouns import Question, Sample
 
-__all__ = [
-    "DrawSamples",
-    "GenerationPlan",
-    "GradeAnswer",
-    "GroupMeanings",
-    "Request",
-    "WeighContinuation",
-    "question_steps",
-    "rehearsal_steps",
-    "seed_of",
-]
+
+# The two prompts of the Nature paper: the brief-answer prompt and the few-shot P(True) prompt.
+#
+# P(True) asks whether the model holds its own answer true. Each training question is shown with the answers the model
+# gave, one of them as the possible answer, and whether that one was right. The score is the probability that the
+# model continues a new question with "A" (True).
+
+
+INSTRUCTION = "Answer the following question as briefly as possible."
+TRUE, FALSE = " A", " B"
+BRAINSTORMED = 10  # sampled answers shown besides the judged one, as in the Nature paper
+
+
+@dataclass(frozen=True, slots=True)
+class BriefPrompt:
+    """The brief-answer prompt. It ends where the answer begins; an answer ends at the end of its line.
+
+    >>> from semtropy.nouns import Question
+    >>> shots = (Question("1", "What is the capital of Peru?", references=("Lima",)),)
+    >>> print(BriefPrompt(shots).ask(Question("2", "Who wrote Emma?")))
+    Answer the following question as briefly as possible.
+    Question: What is the capital of Peru?
+    Answer: Lima
+    <BLANKLINE>
+    Question: Who wrote Emma?
+    Answer:
+    """
+
+    examples: tuple[Question, ...] = ()
+    with_context: bool = False
+    instruction: str = INSTRUCTION
+
+    def ask(self, question: Question) -> str:
+        """The whole prompt for one question."""
+        shots = "".join(
+            f"{self.pose(shot)} {one_line(shot.references[0])}\n\n"
+            for shot in self.examples
+            if shot.references
+        )
+        return f"{self.instruction}\n{shots}{self.pose(question)}"
+
+    def pose(self, question: Question) -> str:
+        """The question alone, up to where its answer begins."""
+        about = f"Context: {question.context}\n" if self.with_context and question.context else ""
+        return f"{about}Question: {one_line(question.text)}\nAnswer:"
+
+
+def one_line(text: str) -> str:
+    """The text on one line; a line break would end a question or an answer early.
+
+    >>> one_line("a\\n b ")
+    'a b'
+    """
+    return " ".join(text.split())
+
+
+def p_true_prompt(examples: Sequence[str], question: Question, answer: str, others: Sequence[str]) -> str:
+    """The prompt that the model continues with " A" if it holds `answer` true.
+
+    >>> from semtropy.nouns import Question
+    >>> print(p_true_prompt([], Question("1", "Who wrote Emma?"), "Austen", ["Jane Austen", "Eliot"]))
+    Question: Who wrote Emma?
+    Brainstormed Answers: Austen
+    Jane Austen
+    Eliot
+    Possible answer: Austen
+    Is the possible answer:
+    A) True
+    B) False
+    The possible answer is:
+    """
+    brainstormed = "\n".join(one_line(text) for text in (answer, *others[:BRAINSTORMED]))
+    asked = (
+        f"Question: {one_line(question.text)}\nBrainstormed Answers: {brainstormed}\n"
+        f"Possible answer: {one_line(answer)}\n"
+        "Is the possible answer:\nA) True\nB) False\nThe possible answer is:"
+    )
+    return p_true_prefix(examples) + asked
+
+
+def p_true_prefix(examples: Sequence[str]) -> str:
+    """What the prompts of all questions begin with."""
+    return "".join(f"{example}\n\n" for example in examples)
+
+
+def worked_example(question: Question, answer: str, others: Sequence[str], correct: bool) -> str:
+    """A training question followed by the correct reply."""
+    return p_true_prompt([], question, answer, others) + (TRUE if correct else FALSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +118,15 @@ class DrawSamples:
 
 @dataclass(frozen=True, slots=True)
 class WeighContinuation:
-    """The probability of a continuation. Reply: a number, or None where it is unknown."""
+    """The probability of a continuation. Reply: a number, or None where it is unknown.
+
+    shared  what the prompts of all questions begin with, to be read once
+    """
 
     prompt: str
     continuation: str
     seed: int
+    shared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +161,6 @@ class GenerationPlan:
     grader              name of a grader
     judge               name of a judge that groups meanings in the same run; None leaves that to `semtropy cluster`
     p_true              worked examples of P(True); None leaves P(True) out
-    replacement         False for a model that draws without replacement, which the recording then says
 
     >>> GenerationPlan(samples=20, judge="numeric").temperature
     1.0
@@ -95,19 +174,6 @@ class GenerationPlan:
     grader: str = "f1"
     judge: str | None = None
     p_true: tuple[str, ...] | None = None
-    replacement: bool = True
-
-    def __post_init__(self) -> None:
-        if not self.replacement and self.p_true is not None:
-            raise InputError(
-                "P(True) shows the model some of its independent answers, and draws without replacement are not: leave "
-                "it out (--no-p-true)"
-            )
-        if not self.replacement and self.temperature != 1.0:
-            raise InputError(
-                f"temperature is {self.temperature}: draws without replacement need log-probabilities of the "
-                "distribution drawn from, which recordings hold for temperature 1"
-            )
 
 
 def seed_of(seed: int, *parts: str) -> int:
@@ -145,7 +211,7 @@ def question_steps(question: Question, index: int, plan: GenerationPlan) -> Ques
     if plan.p_true is not None:
         others = [sample.text for sample in samples[:BRAINSTORMED]]
         about = p_true_prompt(plan.p_true, question, answer.text, others)
-        row["p_true"] = yield WeighContinuation(about, TRUE, seeds["p_true"])
+        row["p_true"] = yield WeighContinuation(about, TRUE, seeds["p_true"], p_true_prefix(plan.p_true))
     else:
         del seeds["p_true"]
     if plan.judge is not None:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ModelError
+from ...errors import ModelError, RecordingError
+from ...files import cannot_read
 from ...recording.store import RecordingStore
 from .driver import Failed, Finished, QuestionTask
-from .p_true import worked_examples
+from .requests import worked_example
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,60 @@ if TYPE_CHECKING:
     from .engines import Engine
     from .requests import GenerationPlan
 
-__all__ = ["GenerationReport", "Progress", "generate", "recording_header", "run_identity"]
+
+# The worked examples of P(True): answers to training questions, made once per run and stored in its folder.
+
+
+FILE = "p_true.json"
+
+
+def worked_examples(
+    store: RecordingStore, dataset: Dataset, plan: GenerationPlan, engine: Engine
+) -> tuple[str, ...]:
+    """The worked examples of a run: those stored in its folder; missing ones are made and stored one by one."""
+    rows = _stored(store)
+    questions = {question.id: question for question in dataset.rehearsals}
+    tasks = [
+        QuestionTask(question, index, rehearsal=True)
+        for index, question in enumerate(questions.values())
+        if question.id not in rows
+    ]
+    for outcome in engine.run(tasks, plan):
+        if isinstance(outcome, Failed):
+            raise ModelError(f"the examples of P(True) could not be made: {outcome.reason}")
+        rows[outcome.id] = outcome.row
+        store.remember(FILE, rows)
+    answered = ((question, rows[name]) for name, question in questions.items())
+    return tuple(
+        worked_example(question, row["answer"], row["others"], row["correct"])
+        for question, row in answered
+        if row["correct"] is not None
+    )
+
+
+def _stored(store: RecordingStore) -> dict[str, Any]:
+    """The answers stored in the folder, by question id."""
+    path = str(store.folder / FILE)
+    try:
+        stored = store.recall(FILE)
+    except OSError as error:
+        raise RecordingError(cannot_read(error), path=path) from None
+    rows = {} if stored is None else stored
+    if not isinstance(rows, dict) or not all(map(_is_answered, rows.values())):
+        raise RecordingError(
+            "does not hold the examples of P(True) in the format of this version (by id: answer, others, correct): "
+            "continue with the version that began the run, or choose another folder",
+            path=path,
+        )
+    return rows
+
+
+def _is_answered(row: object) -> bool:
+    match row:
+        case {"answer": str(), "others": list(others), "correct": bool() | None}:
+            return all(isinstance(text, str) for text in others)
+    return False
+
 
 MAX_FAILURES_IN_ROW = 20  # then the run ends: the model no longer answers
 
@@ -71,13 +125,18 @@ ProgressWatch = Callable[[Progress], None]
 
 
 def run_identity(
-    dataset: Dataset, plan: GenerationPlan, model: str, settings: Mapping[str, Any]
+    dataset: Dataset,
+    plan: GenerationPlan,
+    model: str,
+    settings: Mapping[str, Any],
+    endpoint: str | None = None,
 ) -> dict[str, Any]:
     """Everything a resumed run must share with the run it continues; the number of questions may differ."""
     examples = replace(dataset, questions=()).fingerprint
     return {
         "model": model,
-        "model_settings": dict(settings),
+        "model_settings": {key: value for key, value in settings.items() if key != "api_key"},
+        **({} if endpoint is None else {"endpoint": endpoint}),
         "dataset": dataset.name,
         "source": dataset.source,
         "examples": examples,
@@ -89,7 +148,6 @@ def run_identity(
         "grader": plan.grader,
         "judge": plan.judge,
         "p_true": len(dataset.rehearsals) if plan.p_true is not None else None,
-        **({} if plan.replacement else {"replacement": False}),
     }
 
 
@@ -108,7 +166,6 @@ def recording_header(
         "seed": plan.seed,
         "with_context": plan.prompt.with_context,
         "grader": plan.grader,
-        **({} if plan.replacement else {"replacement": False}),
     }
 
 
@@ -120,6 +177,7 @@ def generate(
     *,
     model: str,
     settings: Mapping[str, Any] | None = None,
+    endpoint: str | None = None,
     eos_included: bool | None = None,
     watch: ProgressWatch | None = None,
 ) -> GenerationReport:
@@ -130,7 +188,8 @@ def generate(
     engine        where they are answered
     folder        the recording; a folder of another run is refused
     model         the name of the model, for the header
-    settings      options of the model, part of the identity of the run
+    settings      options of the model, part of the identity of the run; a key is not stored
+    endpoint      the address that is asked, part of the identity too; None for a model in this process
     eos_included  whether log-probabilities include the end token; None finds it out from the first answers
     watch         called with the progress after each question
 
@@ -149,7 +208,7 @@ def generate(
     >>> report.complete, report.progress.done
     (True, 3)
     """
-    identity = run_identity(dataset, plan, model, settings or {})
+    identity = run_identity(dataset, plan, model, settings or {}, endpoint)
     header = recording_header(dataset, plan, model, eos_included=eos_included)
     with RecordingStore(folder, identity=identity, header=header) as store:
         if plan.p_true is not None:
@@ -162,9 +221,12 @@ class _GenerationRun:
 
     def __init__(self, store: RecordingStore, dataset: Dataset, watch: ProgressWatch) -> None:
         self._store, self._watch = store, watch
-        done = store.done
         self._tasks = [
-            QuestionTask(q, index) for index, q in enumerate(dataset.questions) if q.id not in done
+            QuestionTask(q, index)
+            for index, q in enumerate(dataset.questions)
+            if not store.check_question(
+                {"id": q.id, "question": q.text, "context": q.context, "references": q.references}
+            )
         ]
         self._total = len(dataset.questions)
         self._resumed = self._total - len(self._tasks)

@@ -1,0 +1,254 @@
+"""What passages say of claims: for each pair the probabilities that the passage supports, contradicts or is silent.
+
+A judge reads short texts best, so each claim is compared with the few sentences of a passage that are nearest to it,
+by the rare words they share, and is read with the name that its pronoun stands for. All pairs of an answer go to the
+judge in one batch.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from .splitting import OPENERS, Claim, sentences, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+Triple = tuple[str, str, str]
+
+NEAREST = 3
+LONGEST = 1200
+"""Characters of a sentence that are read: longer ones come from texts without sentence ends."""
+
+SUPPORTS, CONTRADICTS, SILENT = range(3)
+_WORD = re.compile(r"[^\W_]+")
+_SPACED = re.compile(r"[぀-ヿ㐀-鿿豈-﫿\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_COMMON = words(
+    """a an the and or but of in on at by for from with to as is are was were be been being has have had he she it they
+    his her its their him them this that these those who which whom whose where when while also not no into during
+    after before about over than then there so such s t"""
+)
+_PRONOUN = re.compile(
+    r"(?P<subject>He|She|They|It)\b(?!['’])|(?P<owner>His|Her|Their|Its)\s(?=\w)", re.UNICODE
+)
+_NAME = re.compile(
+    r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]*|\"[^\"]{1,60}\")(?:\s(?:(?:of|the|de|da|di|van|von|der|den|la|le|bin|al|ibn|y|e|and)\s)?"
+    r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]*|\([^()]{1,40}\))){0,6}"
+)
+_NO_NAME = OPENERS | words(
+    """tell write give describe explain provide what who which how why please can could name list summarize summarise
+    biography bio"""
+)
+
+
+SILENCE = 0.2
+"""What a silent sample counts as a vote: 0 would say that it contradicts the claim, 0.5 that it says nothing."""
+
+
+def votes(relations: Floats) -> Floats:
+    """The votes for claims in what samples say of them (... x 3): support counts 1, contradiction 0, silence little.
+
+    >>> votes(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    array([1. , 0. , 0.2])
+    """
+    found: Floats = np.clip(relations[..., SUPPORTS] + SILENCE * relations[..., SILENT], 0.0, 1.0)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPairs:
+    """The pairs to be judged for claims x passages, and where each verdict belongs.
+
+    pairs    (question, sentences of a passage, claim): what the judge gets
+    places   the claim and the passage of each pair
+    shape    how many claims and passages
+    nearest  the sentence of each passage that is nearest to each claim, None where nothing is shared
+    verbatim claims and passages where the passage says the claim word for word
+    """
+
+    pairs: tuple[Triple, ...]
+    places: tuple[tuple[int, int], ...]
+    shape: tuple[int, int]
+    nearest: dict[tuple[int, int], str]
+    verbatim: tuple[tuple[int, int], ...]
+
+    def relations(self, verdicts: Floats) -> Floats:
+        """Claims x passages x 3 (supports, contradicts, silent); a passage that shares no word is silent."""
+        found = np.zeros((*self.shape, 3))
+        found[..., SILENT] = 1.0
+        for place, row in zip(self.places, verdicts, strict=True):
+            found[place] = row
+        for place in self.verbatim:
+            found[place] = (1.0, 0.0, 0.0)
+        return found
+
+
+def relate(
+    question: str, claims: Sequence[Claim | str], passages: Sequence[str], judge: Any = None
+) -> Floats:
+    """What each passage says of each claim: an array claims x passages x 3 (supports, contradicts, silent).
+
+    question  what the passages answer
+    claims    of one answer, in order: pronouns are resolved with those before
+    passages  other answers to the same question
+    judge     an object with `relation`, or with `entails`, which cannot tell contradiction from silence; None for
+              the built-in judge
+
+    >>> class Words:
+    ...     def entails(self, batch):
+    ...         return [float(set(b.split()) <= set(a.split())) for _, a, b in batch]
+    >>> passages = ["Ada Lovelace lived in London. She wrote on engines.", "Ada Lovelace lived in Paris."]
+    >>> relate("Who was Ada Lovelace?", ["Ada Lovelace lived in London."], passages, Words())[..., 0]
+    array([[1., 0.]])
+    """
+    if judge is None:
+        from ..meaning import load_judge
+
+        judge = load_judge(None)
+    to_judge = compare(question, claims, passages)
+    return to_judge.relations(judged(judge, to_judge.pairs))
+
+
+def judged(judge: Any, pairs: Sequence[Triple]) -> Floats:
+    """The judge's three probabilities for each pair; one that only knows entailment leaves the rest to silence."""
+    if not pairs:
+        return np.zeros((0, 3))
+    different = list(dict.fromkeys(pairs))
+    if len(different) < len(pairs):  # a text that repeats itself
+        rows = dict(zip(different, judged(judge, different), strict=True))
+        return np.array([rows[pair] for pair in pairs])
+    if hasattr(judge, "relation"):
+        found = np.asarray(judge.relation(pairs), dtype=float)
+    elif hasattr(judge, "relations"):  # entailment, neutral, contradiction
+        found = np.asarray(judge.relations(pairs), dtype=float)[:, [0, 2, 1]]
+    else:
+        support = np.asarray(judge.entails(pairs), dtype=float)
+        found = np.stack([support, np.zeros_like(support), 1 - support], axis=1)
+    if found.shape != (len(pairs), 3) or not np.all((found >= -1e-6) & (found <= 1 + 1e-6)):
+        raise InputError(
+            f"the judge returned {found.shape} values for {len(pairs)} pairs: three probabilities each are expected"
+        )
+    clipped: Floats = np.clip(found, 0.0, 1.0)
+    return clipped
+
+
+def compare(question: str, claims: Sequence[Claim | str], passages: Sequence[str]) -> ClaimPairs:
+    """What a judge has to read to relate `claims` to `passages`."""
+    stated = [claim if isinstance(claim, Claim) else Claim(claim, 0, len(claim)) for claim in claims]
+    texts = resolved(question, stated)
+    said = [[part[:LONGEST] for part in _sentences_of(passage)] for passage in passages]
+    bags = [[content_words(part) for part in parts] for parts in said]
+    rarity = _rarity([bag for parts in bags for bag in parts])
+    asked = content_words(question)
+    pairs: list[Triple] = []
+    places: list[tuple[int, int]] = []
+    nearest: dict[tuple[int, int], str] = {}
+    verbatim: list[tuple[int, int]] = []
+    for row, text in enumerate(texts):
+        own = content_words(text)
+        plain = _plain(stated[row].text)
+        for column, parts in enumerate(said):
+            shared = [_overlap(own, bag, asked, rarity) for bag in bags[column]]
+            order = sorted(range(len(parts)), key=lambda n: (-shared[n], n))[:NEAREST]
+            kept = [n for n in order if shared[n] > 0]
+            if not kept:
+                continue
+            nearest[row, column] = parts[kept[0]]
+            if any(_plain(parts[n]) == plain for n in kept):
+                verbatim.append((row, column))
+                continue
+            pairs.append((question, " ".join(parts[n] for n in sorted(kept)), text))
+            places.append((row, column))
+    return ClaimPairs(tuple(pairs), tuple(places), (len(stated), len(said)), nearest, tuple(verbatim))
+
+
+def resolved(question: str, claims: Sequence[Claim]) -> list[str]:
+    """The claims as they are to be read: with the name for a leading pronoun, and an item after its introduction.
+
+    >>> [*map(str, resolved("Who was Ada?", [Claim("He met Ada.", 0, 11), Claim("Her work lasted.", 12, 28)]))]
+    ['Ada met Ada.', "Ada's work lasted."]
+    """
+    name = _last_name(question)
+    found = []
+    for claim in claims:
+        text = claim.text[:LONGEST]
+        match = _PRONOUN.match(text)
+        if match and name:
+            own = match["owner"] is not None
+            said = f"{name}'s " if own else name
+            text = said + text[match.end() :]
+        elif not match:
+            name = _leading_name(text) or name
+        if claim.lead is not None:
+            text = f"{claim.lead} {text}"
+        found.append(text)
+    return found
+
+
+def _leading_name(text: str) -> str | None:
+    match = _NAME.match(text)
+    if match is None or match[0].split()[0].casefold() in _NO_NAME:
+        return None
+    return _bare(match[0])
+
+
+def _last_name(question: str) -> str | None:
+    names = [match[0] for match in _NAME.finditer(question[-2000:])]
+    names = [name for name in names if name.split()[0].casefold().strip(".,?!'\"") not in _NO_NAME]
+    return _bare(names[-1]) if names else None
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"\s\([^()]*\)$|['’]s$|[.,;:]+$", "", name)
+
+
+@lru_cache(maxsize=256)
+def _sentences_of(passage: str) -> tuple[str, ...]:
+    return tuple(sentences(passage))
+
+
+@lru_cache(maxsize=8192)
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text by stem; scripts without spaces give pairs of letters."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    found = {_stem(word) for word in _WORD.findall(text) if word not in _COMMON}
+    dense = "".join(_SPACED.findall(text))
+    return frozenset(found | {dense[n : n + 2] for n in range(len(dense) - 1)})
+
+
+def _stem(word: str) -> str:
+    """A word without its commonest endings: enough to find sentences, not to judge them."""
+    for ending in ("ing", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def _rarity(bags: Sequence[frozenset[str]]) -> dict[str, float]:
+    counts = Counter(word for bag in bags for word in bag)
+    return {word: math.log((1 + len(bags)) / count) for word, count in counts.items()}
+
+
+def _overlap(
+    claim: frozenset[str], bag: frozenset[str], asked: frozenset[str], rarity: dict[str, float]
+) -> float:
+    """The weight of the words shared; those of the question count little, since every sentence may have them."""
+    return sum(rarity[word] * (0.1 if word in asked else 1.0) for word in claim & bag)
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))

@@ -1,0 +1,77 @@
+"""`semtropy demo`: a fact, a name that a small model makes up, and a paragraph, checked on the built-in model."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._text import say
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..verdict import Verdict
+
+KNOWN = "What is the capital of France?"
+OBSCURE = "Who was the mayor of Timisoara in 1911?"
+PARAGRAPH = "Tell me about the Moon in a short paragraph."
+PARAGRAPH_TOKENS = 96
+
+
+def register(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "demo",
+        help="see three verdicts on the built-in model: a fact, a made-up name, a paragraph",
+        description="Check a question that the small built-in model knows, one that it cannot know, and a paragraph, "
+        "and say what sets them apart. Takes less than a minute, and needs no key.",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed for the draws (default: 1)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Three verdicts, and what sets them apart."""
+    from ..checking import check
+
+    known, obscure = (_show(question, check(question, rng=arguments.seed)) for question in (KNOWN, OBSCURE))
+    say(f"\n{textwrap.fill(summary(known, obscure), 100)}")
+    _show(PARAGRAPH, check(PARAGRAPH, rng=arguments.seed, max_tokens=PARAGRAPH_TOKENS))
+    say("\nA paragraph is judged claim by claim: three more paragraphs serve all of its claims.")
+    say("\nNow your own question:\n")
+    say(textwrap.indent("\n".join(next_steps()), "  "))
+    return 0
+
+
+def _show(question: str, verdict: Verdict) -> Verdict:
+    """Print what was found."""
+    say(f"\n> {question}")
+    say(verdict.explain())
+    if verdict.samples and not verdict.claims:
+        say(textwrap.indent(verdict.show_groups(), "  "))
+    return verdict
+
+
+def next_steps() -> list[str]:
+    """The commands after which `semtropy` can be typed in this shell."""
+    folder = Path(sys.executable).parent
+    inside = sys.prefix != sys.base_prefix
+    here = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    activate = str(here / "activate") if os.name == "nt" else f". {here / 'activate'}"
+    return [*([activate] if inside else []), 'semtropy check "Who wrote Moby Dick?"']
+
+
+def summary(known: Verdict, obscure: Verdict) -> str:
+    """What the two verdicts say together."""
+    from ..verdict import percent
+
+    first, second = (percent(verdict.agreement.mean) for verdict in (known, obscure) if verdict.agreement)
+    enough = "" if known.samples or obscure.samples else " The probability of the answer itself was enough."
+    return (
+        f"The same small model both times. Asked again 100 times, it would repeat its first answer {first} times, and "
+        f"its second {second}: that one it makes up. Samples drawn: {known.samples} and {obscure.samples}, of at most "
+        f"10 each.{enough}"
+    )

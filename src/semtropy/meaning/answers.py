@@ -1,0 +1,379 @@
+"""What a sentence answers: yes or no, or the words that it adds to those of the question.
+
+"Faust was written by Johann Wolfgang von Goethe." answers "Who wrote Faust?" with what remains once the question's own
+words are gone, and "Penguins can't fly." answers "Do penguins fly?" with no. These rules speak only where they are
+certain; everything else is None here and left to a network.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from .dates import MONTHS
+from .quantities import contradict, quantity, settled
+from .spelling import SMALL_WORDS, TELLING_WORDS, normalise, plain_signs
+
+_LONGEST = 300  # characters of an answer: more is several statements
+_QUESTION = 1000  # characters at the end of a prompt in which its question stands
+_MARKS = " .,;:!?\"'`*()[]¿¡…"
+_SENTENCES = re.compile(r"(?<=\w{4}[.!?])\s+(?=\S)")  # not after "Mrs." or an initial
+_IRREGULAR = """write wrote written|win won|beat beaten|make made|find found founded|build built|sing sang sung|
+begin began begun|become became|give gave given|take took taken|know knew known|grow grew grown|fly flew flown|
+draw drew drawn|speak spoke spoken|break broke broken|choose chose chosen|drive drove driven|ride rode ridden|
+rise rose risen|fall fell fallen|lead led|leave left|lose lost|meet met|pay paid|say said|sell sold|send sent|
+sink sank sunk|sit sat|stand stood|teach taught|think thought|wear wore worn|bear bore born|run ran|
+come came|hold held|keep kept|hide hid hidden|eat ate eaten|drink drank drunk|swim swam swum|shoot shot|bring brought|
+buy bought|catch caught|fight fought|feel felt|do does did done|go goes went gone|see saw seen|have has had|
+marry marries married|die died dies|play plays played|star starred stars|direct directed directs|live lived lives|
+compose composed composes|invent invented invents|discover discovered discovers|locate located|use used uses""".replace(
+    "\n", ""
+)
+_STEMS = {word: group.split()[0] for group in _IRREGULAR.split("|") for word in group.split()}
+_ENDINGS = ("ing", "ies", "ed", "es", "s", "e")
+# What may stand around an answer in a sentence without adding to it.
+_EMPTY = SMALL_WORDS - {"with", "from", "to", "for", "and"} | {
+    "be", "been", "there", "he", "she", "they", "his", "her", "their", "these", "those", "which", "who", "what",
+    "called", "named", "known", "as", "has", "have", "had", "do", "does", "did", "you", "your", "we", "our",
+}  # fmt: skip
+_LEAD = re.compile(
+    r"(?:(?:sure|well|ok|okay|so|hmm)[,.!:]? )?"
+    r"(?:(?:i (?:think|believe|guess|suppose|would say)|i'd say|i'm (?:fairly|pretty|quite) sure|as far as i know"
+    r"|if i (?:remember|recall) correctly|if i'm not mistaken|to my knowledge|in my opinion)(?:,| that\b)? )?"
+    r"(?:(?:(?:you(?:'d| can| could| should| would| need to| have to| must)? )?(?:use|run|type|enter|press|call)"
+    r"|the command|the answer) (?=\S))?"
+)
+_SENTENCE = re.compile(
+    r"\b(?:is|was|are|were|has|have|had)\b|\b(?:(?:it|that|he|she|there|here|what|who)'s|\w+'re) \w"
+    r"|\S\s+\S+\s+\S*[\w`)\"'][.!]\W*$"
+    r"|^(?:use|call|run|press|type) \S",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"`([^`]+)`|\w[\w.]*\([^()]*\)|(?<!\S)--?[a-zA-Z][\w-]*|(?<!\S)\w*_\w+|(?<!\S)\w+~\w+")
+_JOINT = re.compile(r"(?<=\w{3})\s?[-+]\s?(?=\w)")  # "Command-C", "Command + C"
+_RANGE = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*)")
+_OPERAND = r"\(?[$€£]?\d[\d.,]*\)?"
+_EQUATION = re.compile(  # "2 * 14 = 28", "\\(19 \\times 4 = 76\\)", "$2 \\times 14 = 28$"
+    rf"(?:\\[(\[]|\$)?\s?{_OPERAND}(?:\s?(?:[-+*/×÷·x]|\\times|\\cdot|\\div)\s?{_OPERAND})+\s?=\s?"
+    r"(?P<result>-?[$€£]?\d(?:[\d.,]*\d)?)(?:\s?\\[)\]]|\$(?!\d))?"
+)
+_AMOUNT_ASKED = re.compile(
+    r"^what (?:is|was|are|were) .*\b(?:rate|price|cost|temperature|distance|speed|height|length|weight|number|size)\b|"
+    r"\bhow (?:many|much|long|far|old|tall|high|often|fast|big|large|heavy|deep|wide|hot|cold)\b|^when\b"
+    r"|\b(?:what|which) (?:year|time|date|temperature|percentage|age|number|size|port|price)\b"
+    r"|\bwie ?(?:viele?|lange|hoch|weit|alt|groß|oft|schnell)\b|\bwann\b|\bcombien\b|\bquand\b|\ben quelle année\b"
+    r"|\bcuánt[oa]s?\b|\bcuándo\b"
+)
+_NUMERAL = re.compile(
+    rf"[-+$€£¥]?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
+)
+_COPULAS = {"is", "was", "are", "were", "be", "been", "became", "become", "called", "named", "as"}
+_ASKED = re.compile(r"\b(?:who|whom|whose|which|what|when|where|why|how)\b")
+_OPEN = re.compile(
+    r"\b(?:who|whom|whose|which|what|when|where|why|how|name|list|tell|give|or|wer|wen|wem|wessen|was für|welche[rsmn]?"
+    r"|wann|wo|woher|wohin|warum|wieso|wie|wieviele?|womit|oder|qui|que|quoi|quel(?:le)?s?|où|quand|pourquoi|comment"
+    r"|combien|ou|quién|quiénes|qué|cuál|cuáles|cuándo|dónde|cómo|cuánt[oa]s?|o)\b"
+)
+_QUE = re.compile(r"\best[- ]ce qu(?:e|')\s?")  # opens a French question for yes or no
+_YES = r"yes|yeah|yep|yup|correct|true|right|affirmative|certainly|definitely|absolutely|of course|ja|jawohl|oui|sí|si"
+_NO = r"no|nope|nah|incorrect|false|wrong|negative|nein|non|no way|not at all|certainly not|definitely not"
+_FIRST = re.compile(rf"(?:(?P<no>{_NO})|(?P<yes>{_YES}))(?=[,.!;:]|\s[-–—]|$)(?P<rest>.*)", re.DOTALL)
+_DOUBT = re.compile(
+    r"\b(?:but|however|unless|except|only|depends?|although|though|if|partly|partially|sometimes|maybe|perhaps|and no"
+    r"|aber|außer|nur|teilweise|mais|sauf|seulement|pero|salvo|solo|sólo)\b"
+)
+_NEGATED = re.compile(
+    r"\b(?:not?|never|cannot|none|neither|nor|without|nobody|nothing|unable|nicht|keine?[nmrs]?|nie|ne|pas|jamais"
+    r"|aucune?|nunca|ningun[oa]?)\b|n't\b|\bn'"
+)
+_AUXILIARY = frozenset({
+    "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have", "had",
+    "may", "might", "must", "am", "ist", "sind", "war", "hat", "haben", "kann", "können", "darf", "dürfen", "muss",
+    "soll", "wird", "man", "es",
+})  # fmt: skip
+_WITHIN = frozenset(
+    {"spring", "summer", "autumn", "fall", "winter", "end", "beginning", "middle", "mid", "least"}
+)
+_NOT = frozenset({"not", "nicht", "kein", "keine", "keinen", "keiner", "keinem"})
+_EMPHASIS = frozenset(
+    {"indeed", "really", "actually", "also", "generally", "usually", "normally", "in", "fact"}
+)
+
+
+class _Said(NamedTuple):
+    """A sentence without the question's words: what remains, and the plain words before and after it."""
+
+    answer: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def same_answer(question: str, a: str, b: str) -> bool | None:
+    """Whether two texts give one answer to the question; None where that is not certain.
+
+    >>> same_answer("Who wrote Faust?", "Goethe", "Faust was written by Goethe.")
+    True
+    >>> same_answer("Do penguins fly?", "No, they are too heavy.", "Penguins can't fly.")
+    True
+    >>> same_answer("Do penguins fly?", "Yes", "Penguins can't fly."), same_answer("Who won?", "Goethe", "Schiller")
+    (False, None)
+    >>> same_answer("How far is it?", "It is 5 km.", "5,000 m")
+    True
+    >>> same_answer("Who beat Rome?", "Gaul", "Rome beat Gaul.")
+    """
+    if max(len(a), len(b)) > _LONGEST:
+        return None
+    if other_code(a, b):
+        return False
+    one, other = polarity(question, a), polarity(question, b)
+    if one is not None and other is not None:
+        return one == other
+    if one is not None or other is not None:
+        return None
+    if not (is_sentence(a) or is_sentence(b)):
+        return None  # of two phrases, "Law" and "Law of Conservation", the longer may say more
+    if _same_amount(question, a, b):
+        return True
+    first, second = bare_answer(question, a), bare_answer(question, b)
+    if first is None or second is None:
+        return None
+    # Never a refutation: without its case, "1.5m" may be metres or millions.
+    same = _JOINT.sub(" ", first) == _JOINT.sub(" ", second)
+    return True if same or _equal(first, second, question) else None
+
+
+def _equal(first: str, second: str, question: str) -> bool:
+    """Whether two amounts are one: "May 2004" says 2004, and "2004" does not say May."""
+    return bool(settled(first, second, question) and settled(second, first, question))
+
+
+def _same_amount(question: str, a: str, b: str) -> bool:
+    """Whether both give one amount, and the same, where an amount is asked for."""
+    if not _AMOUNT_ASKED.search(_asked(question)):
+        return False
+    spans = [_RANGE.findall(_EQUATION.sub(r" \g<result> ", plain_signs(text))) for text in (a, b)]
+    if any(spans):
+        return len(spans[0]) == 1 and spans[0] == spans[1] and not contradict(a, b, question)
+    first, second = amount_said(question, a), amount_said(question, b)
+    return first is not None and second is not None and _equal(first, second, question)
+
+
+@lru_cache(4096)
+def amount_said(question: str, text: str) -> str | None:
+    """The one amount in a text that the prompt does not have; None where there are more, or words that change it.
+
+    Of a calculation only the result counts, and of several the last.
+
+    >>> amount_said("How much memory does it need?", "You need a minimum of four gigabytes.")
+    'four gigabytes'
+    >>> amount_said("Ann has 2 boxes of 14 pens. How many pens?", "In 2 boxes of 14 there are 2 * 14 = 28 pens.")
+    '28'
+    >>> amount_said("How many?", "More than 5."), amount_said("How many?", "5 or 6"), amount_said("How many?", "Many")
+    (None, None, None)
+    """
+    if quantity(text) is not None:
+        return text
+    results = [match["result"] for match in _EQUATION.finditer(text)]
+    words = [word.strip(_MARKS) for word in _EQUATION.sub(r" \g<result> ", text).split()]
+    asked = set(_words(_asked(question)))
+    telling = (TELLING_WORDS | _WITHIN) - asked
+    if any(word.casefold() in telling or _NEGATED.search(word.casefold()) for word in words):
+        return None
+    found, place = [], 0
+    given = set(_words(plain_signs(question[-_QUESTION:])))
+    while place < len(words):
+        part = _leading_amount(words[place : place + 4], asked)
+        if part is not None:
+            found.append(part)
+        elif any(map(str.isdigit, words[place])) and words[place].casefold() not in given:
+            return None  # a number that is not read: "60-100", "v2"
+        place += 1 if part is None else len(part.split(" "))
+    new = [part for part in found if not set(part.casefold().split()) <= given]
+    if results and new and new[-1].split()[0] == results[-1].strip(_MARKS):
+        return new[-1]
+    return new[0] if len(new) == 1 else None
+
+
+def _leading_amount(words: list[str], asked: set[str]) -> str | None:
+    """The amount that some words begin with, without the noun where it is the one that is asked for."""
+    for size in range(len(words), 0, -1):
+        part = " ".join(words[:size])
+        amount = quantity(part) if _NUMERAL.match(part.casefold()) else None
+        if amount is None:
+            continue
+        if not amount.thing or (size == 2 and _stem(amount.thing) not in map(_stem, asked)):
+            return part
+    return None
+
+
+def other_code(a: str, b: str) -> bool:
+    """Whether each of two texts has code or a command with a word that the other text does not have.
+
+    >>> other_code("Use `ls -a`.", "ls -l"), other_code("O(log n)", "It is O(n)."), other_code("Run ls -a", "`ls -a`")
+    (True, True, False)
+    """
+    first, second = _code(a), _code(b)
+    return bool(first and second and first - _code_words(b) and second - _code_words(a))
+
+
+def _code(text: str) -> set[str]:
+    """The words of a text that are code: in backticks, calls, options and names with an underscore."""
+    return {word for match in _CODE.finditer(text) for word in _code_words(match[1] or match[0])}
+
+
+def _code_words(text: str) -> set[str]:
+    return {word.strip("`'\"").rstrip(".,;:!?").strip("`'\"") for word in text.split()}
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text is a sentence rather than a phrase: it has a common verb, or three words and a full stop.
+
+    >>> is_sentence("It's Paris"), is_sentence("Bell invented the telephone."), is_sentence("Yes, he did.")
+    (True, True, True)
+    >>> is_sentence("Paris, France."), is_sentence("Washington, D.C."), is_sentence("Sancho's horse")
+    (False, False, False)
+    """
+    return _SENTENCE.search(text) is not None
+
+
+@lru_cache(4096)
+def polarity(question: str, text: str) -> bool | None:
+    """Whether a text says yes (True) or no (False) to a question for that; None for any other question or text.
+
+    >>> polarity("Do penguins fly?", "No, they swim."), polarity("Do penguins fly?", "Penguins fly.")
+    (False, True)
+    >>> polarity("Do penguins fly?", "Only on holiday."), polarity("Why do penguins fly?", "No.")
+    (None, None)
+    >>> polarity("Is the Nile longer than the Rhine?", "The Rhine is longer than the Nile.")
+    """
+    asked = _asked(question)
+    if _OPEN.search(_QUE.sub(" ", asked)) or _NEGATED.search(asked) or not asked:
+        return None
+    said = plain_signs(text).strip(" \"'`*")
+    first = _FIRST.match(said)
+    if first:
+        rest = first["rest"]
+        if _DOUBT.search(rest):
+            return None
+        if first["yes"] and _NEGATED.search(rest) and _stem(_words(asked)[-1]) in map(_stem, _words(rest)):
+            return None  # "Yes, they don't fly."
+        return first["no"] is None
+    return _restated(asked, said)
+
+
+def _restated(asked: str, said: str) -> bool | None:
+    """Yes or no where a text says the question as a statement, its words in the question's order."""
+    question = [word for word in _words(asked) if word not in _AUXILIARY and word not in SMALL_WORDS]
+    if not question or _words(asked)[0] not in _AUXILIARY or _DOUBT.search(said):
+        return None
+    words = _words(re.sub(r"n't\b", " not", said).replace("cannot", "can not"))
+    denials = [word for word in words if _NEGATED.fullmatch(word)]
+    if len(denials) > 1 or set(denials) - _NOT:
+        return None
+    content = [
+        word for word in words if word not in _AUXILIARY | SMALL_WORDS | _EMPHASIS | _NOT | {"ca", "wo"}
+    ]
+    pronoun = content[:1] and content[0] in ("they", "it", "he", "she", "you", "i", "we")
+    stems, own = [_stem(word) for word in question], [_stem(word) for word in content]
+    if pronoun:  # stands for the subject, so that the rest must be the end of the question
+        own = own[1:]
+        if not own or stems[len(stems) - len(own) :] != own or len(own) == len(stems):
+            return None
+    elif own != stems:
+        return None
+    return not denials
+
+
+@lru_cache(4096)
+def bare_answer(question: str, text: str) -> str | None:
+    """What a text adds to the question's words, in one piece; None where that is not certain to be the answer.
+
+    >>> bare_answer("Who wrote Faust?", "Faust was written by Goethe."), bare_answer("Who wrote Faust?", "Goethe")
+    ('goethe', 'goethe')
+    >>> bare_answer("Who wrote Faust?", "Goethe wrote Faust in Weimar.")
+    >>> bare_answer("Who beat Brazil?", "Brazil beat Germany.")
+    """
+    asked = _asked(question)
+    if not _ASKED.search(asked):
+        return None
+    said = _said(asked, text)
+    return said.answer if said is not None and _in_role(asked, said) else None
+
+
+def _said(asked: str, text: str) -> _Said | None:
+    plain = plain_signs(text).strip(_MARKS)
+    if len(_SENTENCES.split(plain)) > 1:
+        return None
+    plain = normalise(plain[_LEAD.match(plain).end() :])  # type: ignore[union-attr]  # may match nothing
+    words = [word.strip(_MARKS).removesuffix("'s") or word for word in plain.split()]
+    known = {_stem(word) for word in _words(asked)} - {_stem(word) for word in _EMPTY}
+    taken = [_stem(word) in known and not _NEGATED.search(word) for word in words]
+    empty = [word in _EMPTY for word in words]
+    added = [place for place in range(len(words)) if not (taken[place] or empty[place])]
+    if not added:
+        return None
+    first, last = added[0], added[-1]
+    own = words[first : last + 1]
+    if f" {own[-1]}'s " in f" {plain}":
+        return None  # "Sancho's horse", asked for a horse
+    if any(taken[first:last]) or any(word in TELLING_WORDS or _NEGATED.search(word) for word in own):
+        return None
+    if sum(taken) < 3 and any(
+        gone and any(map(str.isdigit, word)) for word, gone in zip(words, taken, strict=True)
+    ):
+        return None  # "5 of 12" to a question that has a 5
+    if not sum(taken) and (first or last + 1 < len(words)) and not set(words[:first]) <= _EMPTY:
+        return None
+    return _Said(" ".join(own), tuple(words[:first]), tuple(words[last + 1 :]))
+
+
+def _in_role(asked: str, said: _Said) -> bool:
+    """Whether what is added stands where the answer does: "Germany beat Brazil" is no answer to "Who did Germany beat?"
+    with the roles turned round, and nor is "Brazil beat Germany" to "Who beat Brazil?".
+    """
+    before = [word for word in said.before if word not in ("the", "a", "an")]
+    after = said.after
+    if not (set(before) | set(after)) - _EMPTY:  # the answer alone, perhaps with "it is"
+        return True
+    question = _words(asked)
+    if {"by", "than", "or"} & set(question):
+        return False
+    place = next((n for n, word in enumerate(question) if _ASKED.fullmatch(word)), None)
+    if place is None:  # a part of a longer word: "what-if"
+        return False
+    wh, verb = question[place], set(question[place + 1 : place + 5])
+    if before and before[-1] in _COPULAS and "by" not in after:
+        return True  # "the capital of France is Paris"
+    if wh in ("where", "when") or question[place - 1 : place] in (["in"], ["at"], ["on"]):
+        return bool(before) and before[-1] in ("in", "at", "on")
+    if wh == "how":
+        return quantity(said.answer) is not None
+    if {"do", "does", "did"} & verb:  # "Who did she marry?": the answer is what it is done to
+        return bool(before) and "by" not in before and not after
+    if verb & _COPULAS:
+        return not before and bool(after) and after[0] in _COPULAS and "by" not in after
+    # "Who wrote ...?": the answer is who does it.
+    passive = before[-1:] == ["by"] and bool(set(before) & _COPULAS)
+    return passive or (not before and "by" not in after)
+
+
+@lru_cache(512)
+def _asked(question: str) -> str:
+    """The last sentence of a prompt, in plain signs: what is asked."""
+    parts = _SENTENCES.split(plain_signs(question[-_QUESTION:]).strip())
+    return parts[-1].strip(_MARKS)
+
+
+def _words(text: str) -> list[str]:
+    return [word for part in text.split() if (word := part.strip(_MARKS).removesuffix("'s"))]
+
+
+@lru_cache(8192)
+def _stem(word: str) -> str:
+    if word in _STEMS:
+        return _STEMS[word]
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word

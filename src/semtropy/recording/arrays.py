@@ -1,0 +1,286 @@
+"""The samples of one question as arrays, so that studies can draw millions of subsamples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..evidence import judged_answer, sequence_key, typical_words, word_count
+from ..nouns import Evidence, JudgedAnswer, Partition, Sample
+from ..samples import is_certain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+# The relations of a question's texts: which entails or contradicts which, judged once for every pairwise method.
+
+
+DECIMALS = 4
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Relations:
+    """Probabilities of entailment and contradiction between distinct texts; what is left of 1 is neutral.
+
+    texts        the distinct texts
+    entails      entails[i, j]: the probability that text i entails text j; 1 where i = j
+    contradicts  contradicts[i, j]: the probability that text i contradicts text j; 0 where i = j
+
+    >>> held = Relations.of_json({"texts": ["4", "four"], "entails": [[1, 0.9], [0.8, 1]], "contradicts": None})
+    >>> held.places(["four", "4", "four"]), held.places(["five"])
+    ([1, 0, 1], None)
+    """
+
+    texts: tuple[str, ...]
+    entails: Floats
+    contradicts: Floats
+
+    @classmethod
+    def of_json(cls, held: Mapping[str, Any]) -> Relations:
+        """From the value of `relations` in a row; a judge that tells entailment alone leaves `contradicts` null."""
+        size = len(held["texts"])
+        entails = np.array(held["entails"], dtype=float).reshape(size, size)
+        known = held.get("contradicts")
+        contradicts = np.zeros((size, size)) if known is None else np.array(known, dtype=float)
+        np.fill_diagonal(entails, 1.0)
+        np.fill_diagonal(contradicts, 0.0)
+        return cls(tuple(held["texts"]), entails, contradicts.reshape(size, size))
+
+    @staticmethod
+    def to_json(texts: Sequence[str], entails: Floats, contradicts: Floats | None) -> dict[str, Any]:
+        """The value of `relations` in a row, rounded to four decimals."""
+        return {
+            "texts": list(texts),
+            "entails": np.round(entails, DECIMALS).tolist(),
+            "contradicts": None if contradicts is None else np.round(contradicts, DECIMALS).tolist(),
+        }
+
+    def places(self, texts: Sequence[str]) -> list[int] | None:
+        """The place of each text, or None where one of them was not related."""
+        known = {text: place for place, text in enumerate(self.texts)}
+        found = [known[text] for text in texts if text in known]
+        return found if len(found) == len(texts) else None
+
+
+@dataclass(frozen=True, eq=False)
+class SampleArrays:
+    """The samples of one question as arrays, one entry per sample.
+
+    meanings       number of its meaning, by first appearance
+    strings        number of its text among the distinct texts
+    sequences      number of its token sequence, distinguished as in `Evidence.gather`; -1 if it has no log-probability
+                   that can be believed
+    logprobs       log-probability of the sequence; 0 where it is unknown
+    probabilities  that of the sequence, 0 where it is unknown: what published methods add up, a recorded 1 included
+    lengths        exp(mean token log-probability), or None if any sample lacks token log-probabilities
+    answer         the judged answer, its meaning and sequence numbered as those of the samples; None if unknown
+    ends_left_out  whether `logprobs` leave out the end token: they are then prefix log-probabilities, no lower bounds
+    words          number of its words; empty where unknown
+    answer_words   number of the answer's words; None without an answer
+
+    >>> samples = [Sample("Paris", -0.7), Sample("Rome", -2.0), Sample("Paris", -0.7)]
+    >>> arrays = SampleArrays.of(samples, Partition((0, 1, 0)))
+    >>> arrays.sequences.tolist(), arrays.evidence([2, 0]).counts
+    ([0, 1, 0], (2,))
+    """
+
+    meanings: NDArray[np.int32]
+    strings: NDArray[np.int32]
+    sequences: NDArray[np.int32]
+    logprobs: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    lengths: NDArray[np.float64] | None
+    answer: JudgedAnswer | None = None
+    ends_left_out: bool = False
+    words: tuple[int, ...] = ()
+    answer_words: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        samples: Sequence[Sample],
+        partition: Partition,
+        answer: Sample | None = None,
+        answer_meaning: int | None = None,
+    ) -> SampleArrays:
+        """The arrays of `samples` and their meanings, and the answer with its meaning in `partition`."""
+        strings: dict[str, int] = {}
+        sequences: dict[object, int] = {}
+        string_ids, sequence_ids, lengths = [], [], []
+        logprobs: list[float | None] = []
+        left_out = any(sample.prefix_logprob is not None for sample in samples)
+        for sample in samples:
+            string_ids.append(strings.setdefault(sample.text, len(strings)))
+            if sample.token_logprobs:
+                lengths.append(math.exp(math.fsum(sample.token_logprobs) / len(sample.token_logprobs)))
+            logprob = sample.prefix_logprob if left_out else sample.logprob
+            logprob = logprob if sample.complete else None
+            logprobs.append(logprob)
+            if logprob is None or is_certain(logprob):
+                sequence_ids.append(-1)
+            else:
+                sequence_ids.append(sequences.setdefault(sequence_key(sample, logprob), len(sequences)))
+        sequence = np.array(sequence_ids, dtype=np.int32)
+        # math.exp, sample by sample: np.exp may differ in the last bit from what Evidence.gather adds up.
+        probabilities = [0.0 if value is None else math.exp(value) for value in logprobs]
+        return cls(
+            meanings=np.array(partition.meanings, dtype=np.int32),
+            strings=np.array(string_ids, dtype=np.int32),
+            sequences=sequence,
+            logprobs=np.array([value or 0.0 for value in logprobs], dtype=np.float64),
+            probabilities=np.array(probabilities, dtype=np.float64),
+            lengths=np.array(lengths, dtype=np.float64) if len(lengths) == len(samples) else None,
+            answer=None
+            if answer is None or answer_meaning is None
+            else judged_answer(answer, answer_meaning, sequences.get),
+            ends_left_out=left_out,
+            words=tuple(word_count(sample.text) for sample in samples),
+            answer_words=None if answer is None or answer_meaning is None else word_count(answer.text),
+        )
+
+    def __len__(self) -> int:
+        return len(self.meanings)
+
+    @property
+    def weighed(self) -> NDArray[np.bool_]:
+        """Whether each sample has a log-probability, be it one that cannot be believed."""
+        return (self.sequences >= 0) | (self.probabilities > 0)
+
+    def evidence(self, order: Sequence[int] | NDArray[np.integer]) -> Evidence:
+        """`Evidence.gather` of the samples at the indices `order` (repeats allowed), equal to the last bit."""
+        tally = _Tally(self.lengths is not None, self.answer, self.ends_left_out, self.answer_words)
+        for draw in self._pick(order):
+            tally.add(*draw)
+        return tally.evidence()
+
+    def path(self, order: Sequence[int] | NDArray[np.integer]) -> Iterator[Evidence]:
+        """Yield the evidence after 0, 1, 2, ... samples of `order`, as an adaptive run sees it.
+
+        Without an answer there is none after 0 samples.
+        """
+        tally = _Tally(self.lengths is not None, self.answer, self.ends_left_out, self.answer_words)
+        if self.answer is not None:
+            yield tally.evidence()
+        for draw in self._pick(order):
+            tally.add(*draw)
+            yield tally.evidence()
+
+    def _pick(
+        self, order: Sequence[int] | NDArray[np.integer]
+    ) -> Iterator[tuple[int, int, int, float, float, float, int]]:
+        picks = np.asarray(order, dtype=np.intp)
+        lengths = self.probabilities if self.lengths is None else self.lengths
+        return zip(
+            self.meanings[picks].tolist(),
+            self.strings[picks].tolist(),
+            self.sequences[picks].tolist(),
+            self.logprobs[picks].tolist(),
+            self.probabilities[picks].tolist(),
+            lengths[picks].tolist(),
+            [self.words[pick] for pick in picks.tolist()] if self.words else [1] * len(picks),
+            strict=True,
+        )
+
+
+class _Tally:
+    """Running totals from which the evidence so far can be read at any time."""
+
+    def __init__(
+        self, lengths_known: bool, answer: JudgedAnswer | None, ends_left_out: bool, answer_words: int | None
+    ) -> None:
+        self.lengths_known, self.answer, self.ends_left_out = lengths_known, answer, ends_left_out
+        self.words = [] if answer_words is None else [answer_words]
+        self.numbers: dict[int, int] = {}
+        self.seen: dict[int, tuple[int, int]] = {}  # the meaning of each sequence, and its place there
+        self.seen_strings: set[int] = set()
+        self.counts: list[int] = []
+        self.found: list[tuple[float, ...]] = []
+        self.no_logprob: list[int] = []
+        self.floors: list[float] = []
+        self.string_floors: list[float] = []
+        self.lengths: list[float] = []
+
+    def add(
+        self,
+        label: int,
+        string: int,
+        sequence: int,
+        logprob: float,
+        probability: float,
+        length: float,
+        words: int,
+    ) -> None:
+        self.words.append(words)
+        meaning = self.numbers.setdefault(label, len(self.numbers))
+        if meaning == len(self.counts):
+            for column in (self.counts, self.no_logprob):
+                column.append(0)
+            self.found.append(())
+            for total in (self.floors, self.string_floors, self.lengths):
+                total.append(0.0)
+        self.counts[meaning] += 1
+        new_string = string not in self.seen_strings
+        if new_string:
+            self.seen_strings.add(string)
+            self.lengths[meaning] += length
+        if new_string:
+            self.string_floors[meaning] += probability
+        if sequence < 0:
+            self.no_logprob[meaning] += 1
+            return
+        if sequence not in self.seen:
+            self.seen[sequence] = meaning, len(self.found[meaning])
+            self.found[meaning] += (logprob,)
+            self.floors[meaning] += probability
+
+    def evidence(self) -> Evidence:
+        if self.ends_left_out:
+            return self._without_ends()
+        size = len(self.counts)
+        return Evidence.trusted(
+            counts=tuple(self.counts),
+            floors=tuple(self.floors),
+            distinct=tuple(map(len, self.found)),
+            no_logprob=tuple(self.no_logprob),
+            logprobs=tuple(self.found),
+            string_floors=tuple(self.string_floors),
+            length_weights=tuple(self.lengths) if self.lengths_known else None,
+            answer=self._judged(),
+            prefix_logprobs=((),) * size,
+            prefix_draws=(0,) * size,
+            words=typical_words(self.words),
+        )
+
+    def _without_ends(self) -> Evidence:
+        unknown = zip(self.counts, self.no_logprob, strict=True)
+        return Evidence(
+            counts=tuple(self.counts),
+            length_weights=tuple(self.lengths) if self.lengths_known else None,
+            answer=self._judged(),
+            prefix_logprobs=tuple(self.found),
+            prefix_draws=tuple(count - missing for count, missing in unknown),
+            words=typical_words(self.words),
+        )
+
+    def _judged(self) -> JudgedAnswer | None:
+        """The answer among the samples drawn so far."""
+        answer = self.answer
+        if answer is None:
+            return None
+        meaning = self.numbers.get(answer.meaning, len(self.numbers))
+        home, place = self.seen.get(-1 if answer.sequence is None else answer.sequence, (None, None))
+        compared = answer.prefix_logprob is None or self.ends_left_out
+        return JudgedAnswer(
+            meaning=meaning,
+            logprob=answer.logprob,
+            sequence=place if home == meaning and compared else None,
+            token_entropy=answer.token_entropy,
+            prefix_logprob=answer.prefix_logprob,
+        )

@@ -1,0 +1,65 @@
+// A long answer with its claims marked, what is to doubt in it, and the table of all claims.
+
+import { element } from "./draw.js";
+import { OUTCOMES, table, verdict } from "./fields.js";
+import { percent, plural } from "./words.js";
+
+const SECOND = { supports: "says so too", contradicts: "says otherwise", silent: "does not mention it" };
+
+// The answer as one passage: claims that are not steady link to what is known of them.
+export function drawPassage(holder, text, claims) {
+  const parts = [];
+  let end = 0;
+  claims.forEach((claim, k) => {
+    if (!(claim.start >= end && claim.end <= text.length)) return;
+    const said = text.slice(claim.start, claim.end);
+    parts.push(text.slice(end, claim.start));
+    if (claim.outcome === "steady") parts.push(element("span", { class: "claim steady" }, said));
+    else {
+      const mark = element("a", { class: `claim ${OUTCOMES[claim.outcome]}`, href: `#claim-${k}` }, said);
+      mark.append(element("span", { class: "hidden" }, ` (${verdict(claim.outcome)})`));
+      parts.push(mark);
+    }
+    end = claim.end;
+  });
+  holder.replaceChildren(...parts, text.slice(end));
+}
+
+function counts({ supported, contradicted, silent }) {
+  const drawn = supported + contradicted + silent;
+  if (!drawn) return "no sample was drawn";
+  const found = [[supported, "supports it", "support it"], [contradicted, "contradicts it", "contradict it"]].filter(([count]) => count);
+  return `of ${plural(drawn, "sample")} ${found.map(([count, one, many]) => `${count} ${count === 1 ? one : many}`).join(" and ") || "none mentions it"}`;
+}
+
+function brief({ supported, contradicted, silent }) {
+  const found = [[supported, "for it"], [contradicted, "against"], [silent, "silent"]].filter(([count]) => count > 0);
+  return found.map(([count, what]) => `${count} ${what}`).join(", ") || plural(0, "sample");
+}
+
+// The claims that are not steady, the flagged ones first.
+export function drawDoubts(holder, claims) {
+  const open = claims.map((claim, k) => ({ ...claim, k })).filter(({ outcome }) => outcome !== "steady");
+  open.sort((a, b) => Number(b.outcome === "flagged") - Number(a.outcome === "flagged"));
+  holder.replaceChildren(...open.map((claim) => {
+    const head = element("p", {}, element("span", { class: `pill small ${OUTCOMES[claim.outcome]}` }, verdict(claim.outcome)), ` ${claim.text ?? "(withheld)"}`);
+    const second = SECOND[claim.second] ? ` Another model ${SECOND[claim.second]}.` : "";
+    const said = counts(claim);
+    const why = element("p", { class: "quiet" }, `${said[0].toUpperCase()}${said.slice(1)}; asked again, ${percent(claim.agreement.mean)} times in 100.${second}`);
+    const made = element("li", { id: `claim-${claim.k}`, tabindex: "-1" }, head, why);
+    if (claim.instead) made.append(element("p", { class: "instead" }, element("span", { class: "quiet" }, "A sample says instead: "), claim.instead));
+    return made;
+  }));
+  return open.length;
+}
+
+// Every claim, with a column for each model that was asked.
+export function drawClaims(holder, claims, names = []) {
+  const titles = ["Claim", "Verdict", names[0] ?? "Samples", "Asked again", ...names.slice(1)];
+  table(holder, titles, claims.map((claim) => element("tr", { class: OUTCOMES[claim.outcome] ?? "" },
+    element("th", { scope: "row", class: "claim" }, claim.text ?? "(withheld)"),
+    element("td", { class: "outcome" }, verdict(claim.outcome)),
+    element("td", {}, brief(claim)),
+    element("td", {}, `${percent(claim.agreement.mean)} in 100`),
+    ...names.slice(1).map(() => element("td", {}, SECOND[claim.second] ?? "was not asked")))));
+}

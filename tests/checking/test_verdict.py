@@ -1,0 +1,180 @@
+"""The verdict: JSON there and back, and sentences a person can act on."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semtropy.errors import InputError
+from semtropy.stopping import Reason, Spent
+from semtropy.verdict import Entropy, Meaning, Outcome, Verdict, VerdictAgreement, Wording
+
+number = st.floats(0, 10)
+verdicts = st.builds(
+    Verdict,
+    question=st.text(min_size=1),
+    answer=st.text(),
+    entropy=st.builds(Entropy, number, st.none() | number, st.none() | st.tuples(number, number)),
+    meanings=st.lists(
+        st.builds(
+            Meaning,
+            st.text(),
+            st.integers(0, 9),
+            st.floats(0, 1),
+            st.lists(st.builds(Wording, st.text(), st.integers(0, 9))).map(tuple),
+            st.booleans(),
+        ),
+        min_size=1,
+    ).map(tuple),
+    spent=st.builds(
+        Spent,
+        st.integers(0, 99),
+        st.integers(1, 9),
+        st.none() | st.integers(0, 99),
+        st.integers(0, 9),
+        number,
+    ),
+    reason=st.sampled_from(list(Reason)),
+    outcome=st.sampled_from(list(Outcome)),
+    agreement=st.none() | st.builds(VerdictAgreement, st.floats(0, 1), st.none() | st.tuples(number, number)),
+    missing=st.none() | st.text(),
+    probability=st.none() | st.floats(0, 1),
+    threshold=st.floats(0.1, 5),
+    warnings=st.lists(st.text()).map(tuple),
+)
+
+
+@given(verdicts)
+def test_json_there_and_back_is_the_same_verdict(verdict):
+    assert Verdict.from_json(verdict.to_json()) == verdict
+    assert Verdict.from_dict(json.loads(verdict.to_json())) == verdict
+
+
+@given(verdicts)
+def test_every_verdict_explains_itself(verdict):
+    text = verdict.explain()
+    assert str(verdict.reason) in text
+    if verdict.outcome is not Outcome.NO_ANSWER:
+        assert ("threshold" if verdict.probability is None else "the calibration gives") in text
+        assert (verdict.agreement is None) != ("Asked again, the model would give this answer" in text)
+    assert all(warning.replace("\n", "\n    ") in text for warning in verdict.warnings)
+
+
+def one(**changes) -> Verdict:
+    settings = {
+        "question": "Who?",
+        "answer": "Ann",
+        "entropy": Entropy(1.2, 0.1, (0.5, 1.9)),
+        "meanings": (Meaning("Ann", 2, wordings=(Wording("Ann", 2),), has_answer=True), Meaning("Bob", 1)),
+        "spent": Spent(samples=3, rounds=2, tokens=9, judge_calls=2, seconds=0.25),
+        "reason": Reason.SAMPLES,
+        "outcome": Outcome.FLAGGED,
+    }
+    return Verdict(**(settings | changes))
+
+
+def test_the_keys_are_those_of_the_contract():
+    keys = {"question", "answer", "entropy", "meanings", "samples", "rounds", "reason", "flagged"}
+    keys |= {"probability", "threshold", "cost", "warnings", "outcome", "agreement", "missing", "claims"}
+    keys |= {"score", "prior", "guarantee"}
+    data = one().to_dict()
+    assert set(data) == keys
+    assert set(data["entropy"]) == {"mean", "variance", "interval"}
+    assert set(data["cost"]) == {"tokens", "judge_calls", "seconds"}
+    wordings = [{"text": "Ann", "count": 2}]
+    ann = {"text": "Ann", "count": 2, "floor": 0.0, "wordings": wordings, "has_answer": True}
+    assert data["meanings"][0] == ann
+    assert set(one(agreement=VerdictAgreement(0.5)).to_dict()["agreement"]) == {"mean", "interval"}
+
+
+def test_headlines():
+    assert one().headline() == 'Likely made up: "Ann".'
+    assert one(agreement=VerdictAgreement(0.3)).headline() == 'Likely made up: "Ann".'
+    assert one(agreement=VerdictAgreement(0.77)).headline() == 'Possibly made up: "Ann".'
+    assert one(agreement=VerdictAgreement(0.46)).headline() == 'Unsure: "Ann".'
+    assert one(probability=0.8).headline() == 'Probably made up (80%): "Ann".'
+    assert one(outcome=Outcome.STEADY).headline() == 'Looks steady: "Ann".'
+    assert one(outcome=Outcome.UNDECIDED).headline() == 'Undecided: "Ann".'
+    silent = one(answer=" ", outcome=Outcome.NO_ANSWER, missing="the model declined to answer")
+    assert silent.headline() == "No answer: the model declined to answer."
+    assert "Semantic entropy" not in silent.explain()
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        ((0,), "No sample was drawn: there is only the answer to go by."),
+        ((1,), "The one sample means what the answer means."),
+        ((0, 1), 'The one sample means something else: "b1".'),
+        ((0, 5), 'None of 5 samples mean what the answer means; all of them say "b1".'),
+        ((1, 1, 1), "1 of 3 samples means what the answer means; the 3 samples mean 3 different things."),
+        ((2, 3), '2 of 5 samples mean what the answer means; they fall into 2 meanings, the commonest "b1"'),
+    ],
+)
+def test_where_the_answer_stands_among_the_samples(counts, sentence):
+    meanings = tuple(Meaning(f"b{i}", count, has_answer=i == 0) for i, count in enumerate(counts))
+    assert sentence in one(meanings=meanings, spent=Spent(samples=sum(counts), rounds=1)).explain()
+
+
+def test_what_it_does_not_say_is_said():
+    assert "repeats one error consistently" in one(outcome=Outcome.STEADY).explain()
+    assert "may still be right" in one().explain()
+
+
+def test_numbers_that_json_cannot_hold_are_refused():
+    with pytest.raises(ValueError, match="JSON"):
+        one(entropy=Entropy(math.nan)).to_json()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("{}", "'entropy' is missing"),
+        ("[]", "expected an object"),
+        ("{", "not a verdict"),
+        ('{"entropy": 3, "cost": {}}', "not"),
+    ],
+)
+def test_what_is_no_verdict_is_named(text, names):
+    with pytest.raises(InputError, match=names):
+        Verdict.from_json(text)
+
+
+def test_an_unknown_reason_is_an_error():
+    data = one().to_dict() | {"reason": "because"}
+    with pytest.raises(InputError, match="because"):
+        Verdict.from_dict(data)
+
+
+def test_nothing_is_counted_where_nothing_was_drawn():
+    """`0 x` and `0 samples in 1 round` are numbers nobody can read anything from."""
+    meanings = (
+        Meaning("Rome", 2, 0.1, (Wording("Rome", 2),)),
+        Meaning("Paris", 1, 0.5, (Wording("paris", 1), Wording("Paris", 0)), has_answer=True),
+    )
+    verdict = Verdict("?", "Paris", Outcome.FLAGGED, Entropy(0.9), meanings, Spent(3, 2), Reason.FIXED)
+    assert verdict.show_groups().splitlines() == [
+        "2 x Rome",
+        "1 x Paris (the answer)",
+        "      1 x paris",
+        "      answer: Paris",
+    ]
+    alone = (Meaning("Paris", 0, 0.5, (Wording("Paris", 0),), has_answer=True),)
+    verdict = Verdict("?", "Paris", Outcome.STEADY, Entropy(0.1), alone, Spent(0, 1, 2), Reason.DECIDED_LOW)
+    assert verdict.show_groups() == "no sample: Paris (the answer)"
+    assert "Cost: no sample, 2 tokens" in verdict.explain()
+
+
+def test_a_verdict_shows_itself() -> None:
+    verdict = one(answer="<b>Ann</b>")
+    assert str(verdict) == verdict.explain()
+    assert "\n" not in repr(verdict)
+    assert len(repr(verdict)) < 150
+    drawn = verdict._repr_html_()
+    assert "&lt;b&gt;Ann&lt;/b&gt;" in drawn
+    assert "<b>Ann" not in drawn
+    assert verdict.to_row()["answer"] == "<b>Ann</b>"

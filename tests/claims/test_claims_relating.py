@@ -1,0 +1,136 @@
+"""Which sentences of a passage a judge reads for a claim, and what becomes of its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semtropy.claims import Claim, relate, split
+from semtropy.claims.relating import compare, judged, resolved
+from semtropy.errors import InputError
+
+
+class Words:
+    """Supports where all words of the claim are there, contradicts where both have a number and they differ."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[tuple[str, str, str]]] = []
+
+    def relation(self, batch: Sequence[tuple[str, str, str]]) -> Any:
+        self.batches.append(list(batch))
+        rows = []
+        for _, premise, claim in batch:
+            missing = set(claim.casefold().strip(".").split()) - set(
+                premise.casefold().replace(".", "").split()
+            )
+            digits = any(word.isdigit() for word in missing)
+            rows.append([0, 1, 0] if digits else [0, 0, 1] if missing else [1, 0, 0])
+        return np.array(rows, dtype=float)
+
+
+ANSWER = "Ada Lovelace was born in 1815. She wrote programs. She died in 1852."
+PASSAGES = [
+    "Ada Lovelace was a countess. Lovelace was born in 1815. Ada Lovelace wrote many programs. She liked horses.",
+    "Ada Lovelace was born in 1816. Nothing else is known.",
+]
+
+
+def test_one_batch_and_three_answers_for_each_pair() -> None:
+    judge = Words()
+    found = relate("Who was Ada Lovelace?", split(ANSWER), PASSAGES, judge)
+    assert found.shape == (3, 2, 3)
+    assert len(judge.batches) == 1
+    np.testing.assert_allclose(found.sum(axis=2), 1.0)
+    assert found[0].argmax(axis=1).tolist() == [0, 1]
+    assert found[1, 0].argmax() == 0
+
+
+def test_the_nearest_sentences_are_read_in_their_order() -> None:
+    filler = "The weather was fine. Trains ran. Cats slept. "
+    passage = filler + "He studied botany in Uppsala. " + filler + "In Uppsala he taught botany for years."
+    pairs = compare("Tell me about Linnaeus.", ["He taught botany in Uppsala."], [passage]).pairs
+    assert [premise for _, premise, _ in pairs] == [
+        "He studied botany in Uppsala. In Uppsala he taught botany for years."
+    ]
+
+
+def test_a_passage_that_shares_nothing_is_silent_and_not_judged() -> None:
+    judge = Words()
+    found = relate("Who?", ["Cats purr."], ["Trains run on rails."], judge)
+    assert found.tolist() == [[[0.0, 0.0, 1.0]]]
+    assert judge.batches == []
+
+
+def test_the_same_words_need_no_judge() -> None:
+    judge = Words()
+    found = relate(
+        "Who was Ada?", ["Ada Lovelace wrote programs!"], ["ada lovelace wrote programs. More."], judge
+    )
+    assert found.tolist() == [[[1.0, 0.0, 0.0]]]
+    assert judge.batches == []
+
+
+def test_pronouns_are_read_with_the_last_name_before() -> None:
+    claims = split("Marie Curie was a physicist. She was born in Warsaw. Her sister was Bronia. "
+                   "Pierre Curie was French. He died in 1906. It rained.")  # fmt: skip
+    assert resolved("Tell me about Marie Curie.", claims) == [
+        "Marie Curie was a physicist.",
+        "Marie Curie was born in Warsaw.",
+        "Marie Curie's sister was Bronia.",
+        "Pierre Curie was French.",
+        "Pierre Curie died in 1906.",
+        "Pierre Curie rained.",
+    ]
+    assert resolved("Tell me a bio of Ada Lovelace.", [Claim("She lived.", 0, 10)]) == ["Ada Lovelace lived."]
+    assert resolved("who?", [Claim("She lived.", 0, 10)]) == ["She lived."]
+    assert resolved("who?", [Claim("Physics", 0, 7, lead="She won:")]) == ["She won: Physics"]
+
+
+def test_judges_that_know_less_leave_the_rest_to_silence() -> None:
+    class Entails:
+        def entails(self, batch: Sequence[Any]) -> list[float]:
+            return [0.25] * len(batch)
+
+    class Relations:
+        def relations(self, batch: Sequence[Any]) -> Any:
+            return np.tile([0.7, 0.2, 0.1], (len(batch), 1))  # entailment, neutral, contradiction
+
+    pair = [("q", "a", "b")]
+    assert judged(Entails(), pair).tolist() == [[0.25, 0.0, 0.75]]
+    np.testing.assert_allclose(judged(Relations(), pair), [[0.7, 0.1, 0.2]])
+    assert judged(Entails(), []).shape == (0, 3)
+
+
+def test_a_judge_that_returns_no_probabilities_is_named() -> None:
+    class Odd:
+        def relation(self, batch: Sequence[Any]) -> Any:
+            return np.full((len(batch), 3), 4.0)
+
+    with pytest.raises(InputError, match="three probabilities"):
+        judged(Odd(), [("q", "a", "b")])
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ["Ada was born in 1815. ", "She wrote. ", "彼は学者です。", "كتب. ", "- x\n", "Cats purr. ", "?! "]
+    ),
+    max_size=6,
+).map("".join)
+
+
+@given(st.lists(TEXTS, max_size=4), TEXTS)
+def test_any_texts_give_probabilities(passages: list[str], answer: str) -> None:
+    claims = split(answer)
+    found = relate("Who was Ada?", claims, passages, Words())
+    assert found.shape == (len(claims), len(passages), 3)
+    np.testing.assert_allclose(found.sum(axis=2), 1.0)
+
+
+def test_scripts_without_spaces_share_letters() -> None:
+    found = compare("誰？", ["彼は東京に住む。"], ["東京に住んでいた。", "猫がいる。"])
+    assert found.places == ((0, 0),)

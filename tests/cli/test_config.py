@@ -1,0 +1,90 @@
+"""Defaults from a file, the cost before and after a check, and names and addresses that are nearly right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scripted_endpoint import ScriptedEndpoint, serving
+from semtropy.cli import main
+from semtropy.errors import BadReply, InputError
+from semtropy.models import load_model
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps({"*": {"Paris": 1.0}}))
+    return f"scripted:{path}"
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "semtropy.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_file_sets_what_the_command_line_does_not(
+    tmp_path: Path, script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write(tmp_path, f'model = "{script}"\njudge = "exact"\nmax_samples = 3\n')
+    arguments = ["check", "Capital?", "--config", config, "--estimator", "histogram", "--json"]
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["samples"] == 3
+    assert main([*arguments, "--max-sa", "2"]) == 0
+    assert json.loads(capsys.readouterr().out)["samples"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("modle = 'x'", "there is no option 'modle'"),
+        ("model = 3", "model: expected text"),
+        ("model = ", "is not TOML"),
+    ],
+)
+def test_a_wrong_file_is_one_line(
+    tmp_path: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "Capital?", "--config", write(tmp_path, text)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_the_file_of_the_working_directory_is_not_read_unasked(
+    tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    write(tmp_path, "modle = 'x'")
+    assert main(["check", "Capital?", "--model", script, "--judge", "exact"]) == 0
+
+
+def test_the_cost_before_and_after(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["check", "Capital?", "--model", script, "--judge", "exact", "--price-per-token", "0.01"]
+    assert main([*arguments, "--dry-run"]) == 0
+    assert "at most 704 tokens" in capsys.readouterr().out
+    main([*arguments, "--variance", "0", "--one-by-one", "--max-cost", "0.03"])
+    said = capsys.readouterr().out
+    assert "the limit on cost was reached" in said
+    assert "Its 3 generated tokens cost 0.03" in said
+    assert main([*arguments[:-2], "--max-cost", "0.03"]) == 2
+    assert "--price-per-token" in capsys.readouterr().err
+
+
+def test_a_name_that_is_nearly_right_is_suggested() -> None:
+    with pytest.raises(InputError, match="did you mean openai:gpt-4o-mini"):
+        load_model("gpt-4o-mini")
+    with pytest.raises(InputError, match="did you mean openai:gpt-4o"):
+        load_model("opneai:gpt-4o")
+
+
+def test_a_web_page_is_not_asked_for_twice() -> None:
+    page = 200, {}, b"<!doctype html><p>Welcome"
+    endpoint = ScriptedEndpoint(lambda prompt: {"Paris": 1.0}, lambda number, body: page)
+    with serving(endpoint) as url, pytest.raises(BadReply, match="a web page"):
+        load_model("openai:m", base_url=url).sample("Capital?", 1)
+    assert len(endpoint.requests) == 1

@@ -1,0 +1,132 @@
+"""What a sentence answers: yes or no, or what it adds to the question's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from semtropy.meaning import cluster
+from semtropy.meaning.answers import bare_answer, polarity, same_answer
+from semtropy.meaning.builtin import Builtin
+
+WHO = "Who wrote Faust?"
+FLY = "Do penguins fly?"
+SEATS = "A wheel has 2 seats for 14 people each. How many people can ride it?"
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "answer"),
+    [
+        (WHO, "Faust was written by Johann Wolfgang von Goethe.", "Johann Wolfgang von Goethe"),
+        (WHO, "I think Goethe wrote it.", "Goethe"),
+        ("What is the capital of France?", "The capital of France is Paris.", "Paris"),
+        ("What is the capital of France?", "Paris is the capital of France.", "Paris"),
+        ("Which port does HTTPS use?", "HTTPS uses port 443.", "443"),
+        ("When did the Berlin Wall fall?", "The Berlin Wall fell in 1989.", "1989"),
+        ("How many grams are in a kilogram?", "There are one thousand grams in a kilogram.", "1000"),
+        ("How do I list hidden files?", "Use `ls -a`.", "ls -a"),
+        ("How much memory does it need?", "You need a minimum of four gigabytes.", "4 GB"),
+        ("How long does it take?", "It takes between 7 and 9 hours.", "7-9 hours"),
+        ("How do I copy?", "Press Command + C.", "Command-C"),
+        ("When does it open?", "The shop opens at 9 am.", "09:00"),
+        ("Who did Cora marry?", "Cora married Henry.", "Henry"),
+        ("Who was the first emperor of Rome?", "Augustus was the first emperor of Rome.", "Augustus"),
+        (SEATS, "Each of the 2 seats holds 14 people, so 2 * 14 = 28 people can ride.", "28"),
+        (SEATS, r"It can hold a total of $2 \times 14 = 28$ people.", r"They hold \(2 \times 14 = 28\)."),
+        (SEATS, "2 + 14 = 16 and 16 + 12 = 28 people can ride it.", "28 people"),
+        ("Ann has 9 pens and Bob 4. How many more has Ann?", "Ann has 9 - 4 = 5 more.", "She has 5 more."),
+    ],
+)
+def test_a_sentence_and_its_bare_answer_are_one(question: str, sentence: str, answer: str) -> None:
+    assert same_answer(question, sentence, answer)
+    assert same_answer(question, answer, sentence)
+
+
+@pytest.mark.parametrize(
+    ("question", "a", "b"),
+    [
+        ("Who beat Brazil?", "Germany", "Brazil beat Germany."),
+        ("Who did Germany beat?", "Brazil", "Brazil beat Germany."),
+        ("Which team was beaten by Brazil?", "Germany", "Brazil was beaten by Germany."),
+        (WHO, "Goethe", "Faust was not written by Goethe."),
+        (WHO, "Goethe", "Faust was written after Goethe."),
+        (WHO, "Goethe", "Faust was written by Goethe or Schiller."),
+        (WHO, "Goethe", "Faust was written by Goethe in Weimar."),
+        (WHO, "Goethe", "Schiller"),
+        ("How many of the 5 teams won?", "12", "5 of 12"),
+        (SEATS, "28", "There are 2 seats and each holds 14 people."),
+        (SEATS, "28", "2 * 14 = 28 and 2 more stand, so 30 people can ride it."),
+        ("What is the name of Quixote's horse?", "Sancho", "Sancho's horse."),
+        ("Who won, Italy or France?", "Italy", "Italy beat France."),
+        ("When was the treaty signed?", "1919", "In the spring of 1919."),
+        ("When did she arrive?", "in 2004", "She came in May 2004."),
+        ("How many people came?", "50", "More than 50 people came."),
+        ("How many people came?", "50", "50 or 60 people came."),
+        ("How long does it take?", "It takes 7 to 9 hours.", "7-9 minutes"),
+        ("What is it?", "It is a + b.", "a - b"),
+        ("Is it red or blue?", "Yes", "Yes, red."),
+        ("Isn't it late?", "No", "No, it isn't."),
+        ("What is the capital?", "No", "No, Paris."),
+        (FLY, "Yes", "Yes, but only downhill."),
+        ("Is the Nile longer than the Rhine?", "Yes", "The Rhine is longer than the Nile."),
+        ("Did Germany beat Brazil?", "Yes", "Brazil beat Germany."),
+    ],
+)
+def test_what_is_not_certain_is_left_to_the_network(question: str, a: str, b: str) -> None:
+    assert same_answer(question, a, b) is None
+    assert same_answer(question, b, a) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "says"),
+    [
+        (FLY, "No", False),
+        (FLY, "No, penguins do not fly.", False),
+        (FLY, "Penguins can't fly.", False),
+        (FLY, "They cannot fly.", False),
+        (FLY, "Yes, they do.", True),
+        (FLY, "Penguins do fly.", True),
+        (FLY, "No idea.", None),
+        (FLY, "Penguins swim.", None),
+        (FLY, "Yes, they don't walk.", True),
+        (FLY, "Yes, they don't fly.", None),
+        ("Darf man mit Fieber Sport treiben?", "Mit Fieber darf man keinen Sport treiben.", False),
+        ("Darf man mit Fieber Sport treiben?", "Nein, man sollte ruhen.", False),
+        ("Le paracétamol fait-il baisser la fièvre ?", "Oui.", True),
+        ("Est-ce que la mer est calme ?", "Non, pas du tout.", False),
+        ("¿Se puede pagar con tarjeta?", "Sí, claro.", True),
+        ("What flies?", "No.", None),
+    ],
+)
+def test_polarity(question: str, text: str, says: bool | None) -> None:
+    assert polarity(question, text) is says
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Use `ls -a`.", "ls -l"),
+        ("It is O(log n).", "O(n)"),
+        ("`git revert HEAD`", "git reset --soft HEAD~1"),
+    ],
+)
+def test_other_code_is_another_answer(a: str, b: str) -> None:
+    assert same_answer("How?", a, b) is False
+    assert same_answer("How?", b, a) is False
+
+
+def test_groups() -> None:
+    texts = ["No", "No, penguins do not fly.", "Penguins can't fly.", "Yes, penguins fly.", "Penguins fly."]
+    assert cluster(FLY, texts, Builtin()) == [0, 0, 0, 1, 1]
+
+
+def test_a_question_of_a_long_prompt_is_its_last_sentence() -> None:
+    prompt = "Context: Goethe lived in Weimar for many years. " * 40 + WHO
+    assert bare_answer(prompt, "Faust was written by Goethe.") == "goethe"
+
+
+@pytest.mark.parametrize("asked", ["who's", "what-if", "how's", "which/what"])
+def test_an_interrogative_within_a_word_is_no_error(asked: str) -> None:
+    question = f"So {asked} the author of Faust?"
+    assert bare_answer(question, "The author of Faust wrote Goethe in Weimar.") is None
+    assert same_answer(question, "Goethe", "The author of Faust was Goethe.") in (True, None)
+    assert bare_answer(question, "Goethe wrote the Faust.") in ("goethe", "goethe wrote", None)

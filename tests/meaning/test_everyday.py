@@ -1,0 +1,27 @@
+"""Everyday questions, each answered in three wordings and once differently, written by hand (training/*.jsonl)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from semtropy.meaning.builtin import FOLDER, Builtin
+from semtropy.meaning.grouping import GroupingTask, cluster_many
+
+TRAINING = Path(__file__).parents[2] / "training"
+pytestmark = pytest.mark.skipif(
+    not (FOLDER / "sentences.onnx").is_file(), reason="the judge's network for sentences is not there"
+)
+
+
+@pytest.mark.parametrize(("name", "least"), [("everyday", 46), ("everyday_test", 23)])
+def test_groups_are_right(name: str, least: int) -> None:
+    rows = [json.loads(line) for line in (TRAINING / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    tasks = [GroupingTask(row["question"], [*row["same"], row["other"]], label=row) for row in rows]
+    wrong = [grouped for grouped in cluster_many(tasks, Builtin()) if grouped.meanings != [0, 0, 0, 1]]
+    assert len(rows) - len(wrong) >= least, [
+        (grouped.label["question"], grouped.meanings) for grouped in wrong
+    ]
+    assert not [grouped for grouped in wrong if grouped.meanings[3] in grouped.meanings[:3]]  # no wrong merge

@@ -1,0 +1,185 @@
+"""Answers in scripts that the built-in judge cannot read: kept apart by spelling, said so, and a judge that can."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+
+from scripted_endpoint import ScriptedEndpoint, serving
+from semtropy import Budget, FixedSamples, acheck, check, score
+from semtropy.cli import main
+from semtropy.errors import InputError
+from semtropy.meaning import load_judge
+from semtropy.models import load_model
+from semtropy.models.scripted import ScriptedModel
+
+CITIES = {
+    "Cyrillic": ("Москва", "Киев", "Минск"),
+    "Chinese characters": ("北京", "上海", "南京"),
+    "Arabic": ("القاهرة", "الجيزة", "الإسكندرية"),
+    "Devanagari": ("नई दिल्ली", "मुंबई", "कोलकाता"),
+    "Hangul": ("서울", "부산", "대구"),
+    "Greek": ("Αθήνα", "Θεσσαλονίκη", "Πάτρα"),
+}
+# One city in two forms that no spelling rule makes equal, and another city.
+FORMS = {
+    "Cyrillic": ("Москва", "город Москва", "Киев"),
+    "Chinese characters": ("北京", "北京市", "上海"),
+    "Arabic": ("القاهرة", "مدينة القاهرة", "الجيزة"),
+    "Devanagari": ("मुंबई", "मुंबई शहर", "कोलकाता"),
+    "Hangul": ("서울", "서울특별시", "부산"),
+    "Greek": ("Αθήνα", "πόλη της Αθήνας", "Πάτρα"),
+}
+QUESTION = "Which city is it?"
+PLUG_IN = ("--estimator", "histogram")  # draws all samples
+
+
+def spread(texts: tuple[str, ...]) -> dict[str, float]:
+    return {text: 1 / len(texts) for text in texts}
+
+
+def judging(texts: tuple[str, ...]) -> Any:
+    """Answers of an endpoint that names the cities, and is asked whether two answers are the same."""
+
+    def answers(prompt: str) -> dict[str, float]:
+        found = re.search(r"^\{.*\}$", prompt, re.MULTILINE)
+        if not found:
+            return spread(texts)
+        data = json.loads(found[0])
+        lines = []
+        for number, text in data["hypotheses"].items():
+            known = text in texts
+            same = known and texts.index(text) // 2 == texts.index(data["premise"]) // 2
+            lines.append(f"{number}: {'supports' if same else 'contradicts' if known else 'silent'}")
+        return {"\n".join(lines): 1.0}
+
+    return answers
+
+
+class TestTheBuiltInJudgeSaysSo:
+    @pytest.mark.parametrize("script", sorted(CITIES))
+    def test_in_every_driver(self, script: str) -> None:
+        texts = CITIES[script]
+        options: dict[str, Any] = {
+            "model": ScriptedModel(default=spread(texts)),
+            "rule": FixedSamples(9),
+            "rng": 1,
+        }
+        called = check(QUESTION, **options)
+        awaited = asyncio.run(acheck(QUESTION, **options))
+        for verdict in (called, awaited):
+            assert {meaning.text for meaning in verdict.meanings} == set(texts)
+            [warning] = [each for each in verdict.warnings if "--judge llm" in each]
+            assert "10 of 10 answers are in a script the built-in judge does not read" in warning
+            assert script in warning
+            assert "--judge llm:MODEL" in warning
+            assert warning in verdict.explain()
+            assert warning in verdict.to_dict()["warnings"]
+
+    def test_only_where_it_mattered(self) -> None:
+        """Answers it reads, one answer alone, and answers that are all spelled alike need no warning."""
+        for texts in (("Paris", "Rome"), ("Москва",), ("Москва", "москва.")):
+            verdict = check(QUESTION, model=ScriptedModel(default=spread(texts)), rule=FixedSamples(6), rng=1)
+            assert "llm" not in " ".join(verdict.warnings)
+        alone = check(QUESTION, model=ScriptedModel(default={"Москва": 1.0}), budget=Budget(samples=0), rng=1)
+        assert "llm" not in " ".join(alone.warnings)
+
+    def test_score_says_so_too(self) -> None:
+        [note] = [note for note in score(["Москва", "Киев"]).notes if "script" in note]
+        assert "--judge llm:MODEL" in note
+        assert not [note for note in score(["Paris", "Rome"]).notes if "script" in note]
+
+    def test_on_the_command_line(self, capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+        script = tmp_path / "script.json"
+        script.write_text(json.dumps({"*": spread(CITIES["Greek"])}))
+        main(["check", QUESTION, "--model", f"scripted:{script}", "--seed", "1", "--show-groups", *PLUG_IN])
+        shown = capsys.readouterr().out
+        assert "Note: " in shown
+        assert "--judge llm:MODEL" in shown
+        assert "Θεσσαλονίκη" in shown
+
+
+class TestTheModelBeingChecked:
+    @pytest.mark.parametrize("script", sorted(FORMS))
+    def test_one_flag(self, script: str, capsys: pytest.CaptureFixture[str]) -> None:
+        texts = FORMS[script]
+        endpoint = ScriptedEndpoint(judging(texts))
+        with serving(endpoint) as url:
+            where = ["--model", "openai:m", "--base-url", url, "--max-samples", "8", "--seed", "1"]
+            main(["check", QUESTION, *where, "--judge", "llm", "--json", *PLUG_IN])
+        verdict = json.loads(capsys.readouterr().out)
+        assert sorted(len(meaning["wordings"]) for meaning in verdict["meanings"]) == [1, 2]
+        assert "built-in judge" not in " ".join(verdict["warnings"])
+
+    def test_another_model_of_the_same_endpoint(self, capsys: pytest.CaptureFixture[str]) -> None:
+        endpoint = ScriptedEndpoint(judging(FORMS["Greek"]))
+        with serving(endpoint) as url:
+            where = ["--model", "openai:m", "--base-url", url, "--max-samples", "6"]
+            main(["check", QUESTION, *where, "--judge", "llm:openai:large", *PLUG_IN])
+        asked = {request["model"]: str(request["messages"]) for request in endpoint.requests}
+        assert set(asked) == {"m", "large"}
+        assert "hypotheses" in asked["large"]
+
+    @pytest.mark.parametrize("awaited", [False, True])
+    def test_in_python(self, awaited: bool) -> None:
+        async def wait() -> Any:
+            async with model:
+                return await acheck(QUESTION, **options)
+
+        with serving(ScriptedEndpoint(judging(FORMS["Cyrillic"]))) as url:
+            model: Any = load_model("openai:m", base_url=url)
+            options: Any = {"model": model, "judge": "llm", "rule": FixedSamples(8), "rng": 1}
+            verdict = asyncio.run(wait()) if awaited else check(QUESTION, **options)
+            model.close()
+        assert len(verdict.meanings) == 2
+
+    def test_without_a_model_there_is_none_to_ask(self) -> None:
+        with pytest.raises(InputError, match=r"llm asks the model that is checked.*llm:MODEL"):
+            load_judge("llm")
+        with pytest.raises(InputError, match="llm:MODEL"):
+            score(["a", "b"], judge="llm")
+
+
+class TestTheGateway:
+    @pytest.fixture
+    def gateway(self) -> Any:
+        pytest.importorskip("fastapi")
+        pytest.importorskip("uvicorn")
+        from openai_upstream import Upstream, served
+        from semtropy.server.app import create_app
+        from semtropy.server.settings import Settings
+
+        def asked(texts: tuple[str, ...], **settings: Any) -> Any:
+            httpx = pytest.importorskip("httpx")
+            upstream = Upstream(judging(texts))
+            body = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
+            with (
+                served(upstream) as base,
+                served(create_app(Settings(upstream=f"{base}/v1", **settings))) as url,
+            ):
+                chat = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60).json()["semtropy"]
+                plain = {"model": "m", "prompt": QUESTION, "rule": {"samples": 8}}
+                return chat, httpx.post(f"{url}/v1/check", json=plain, timeout=60).json(), upstream
+
+        return asked
+
+    def test_the_built_in_judge_says_so(self, gateway: Any) -> None:
+        chat, plain, _ = gateway(CITIES["Hangul"], estimator="histogram")
+        for verdict in (chat, plain):
+            assert "--judge llm:MODEL" in " ".join(verdict["warnings"])
+
+    def test_the_upstream_judges(self, gateway: Any) -> None:
+        cities = FORMS["Hangul"]
+        chat, plain, upstream = gateway(cities, judge="llm", estimator="histogram")
+        for verdict in (chat, plain):
+            assert "script" not in " ".join(verdict["warnings"])
+            groups = [{each["text"] for each in meaning["wordings"]} for meaning in verdict["meanings"]]
+            assert all(group <= set(cities[:2]) or group == {cities[2]} for group in groups)
+            assert len(groups) <= 2
+        judged = [body for body in upstream.requests if "hypotheses" in body["messages"][-1]["content"]]
+        assert judged
+        assert {body["model"] for body in judged} == {"m"}

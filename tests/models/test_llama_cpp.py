@@ -1,0 +1,294 @@
+"""The built-in model: its probabilities against its own distribution, and the same draws from the same seed."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from semtropy import Sample, check
+from semtropy.errors import InputError, PromptTooLong, WeightsError
+from semtropy.models import load_model
+from semtropy.models.llama_cpp import LlamaCpp, _ends, _sample, threads_for
+from semtropy.models.prompt_template import brief_prompt
+
+KNOWN = "What is the capital of France?"
+OBSCURE = "Who was the mayor of Timisoara in 1911?"
+VOCABULARY = 49152
+
+
+def next_token(model, prompt, *, seed=0):
+    """The model's distribution after `prompt`, a text or token ids, by a forward pass that draws nothing we keep."""
+    request = {"prompt": prompt, "n_predict": 1, "n_probs": VOCABULARY, "temperature": 1.0, "seed": seed}
+    reply = model._ask(request | {"samplers": ["temperature"]})
+    content = reply["choices"][0]["logprobs"]
+    if content is None:  # the token drawn was half a character: ask again
+        return next_token(model, prompt, seed=seed + 1)
+    entry = content["content"][0]
+    found = {int(other["id"]): (other["logprob"], bytes(other["bytes"])) for other in entry["top_logprobs"]}
+    assert len(found) == VOCABULARY
+    assert math.fsum(math.exp(logprob) for logprob, _ in found.values()) == pytest.approx(1, abs=1e-3)
+    return found
+
+
+def forward(model, sample, temperature):
+    """The log-probability of the sample's tokens and then any end, from full distributions scaled by hand."""
+    total, prompt = 0.0, [brief_prompt(KNOWN)]
+    for token in sample.tokens:
+        spread = next_token(model, prompt)
+        scaled = np.array([logprob for logprob, _ in spread.values()]) / temperature
+        scaled -= np.logaddexp.reduce(scaled)
+        place = {number: k for k, number in enumerate(spread)}
+        if token == model.header.end:
+            ends = [place[t] for t, (_, piece) in spread.items() if _ends(t, piece, model.header)]
+            return total + float(np.logaddexp.reduce(scaled[ends]))
+        total += float(scaled[place[token]])
+        prompt = [*prompt, token]
+    return total
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_probabilities_are_those_of_the_models_own_distribution(smollm2, temperature):
+    samples = smollm2.sample(KNOWN, 3, temperature=temperature, rng=np.random.default_rng(4))
+    distinct = {sample.tokens: sample for sample in samples if sample.complete}
+    assert distinct
+    for sample in distinct.values():
+        assert sample.logprob == pytest.approx(forward(smollm2, sample, temperature), abs=2e-3)
+    smollm2._ready = None
+
+
+def test_frequencies_agree_with_probabilities(smollm2):
+    samples = smollm2.sample(KNOWN, 40, rng=np.random.default_rng(7))
+    (paris,) = {sample.logprob for sample in samples if sample.tokens == (7042, 2)}
+    p = math.exp(paris)
+    seen = sum(sample.tokens == (7042, 2) for sample in samples) / 40
+    assert abs(seen - p) < 4 * math.sqrt(p * (1 - p) / 40)
+
+
+def test_the_same_seed_gives_the_same_draws_whatever_was_asked_before(smollm2):
+    def draw(question, n=3):
+        return smollm2.sample(question, n, rng=np.random.default_rng(11))
+
+    first = draw(KNOWN)
+    draw(OBSCURE)
+    smollm2.complete("Once upon a time", 1, rng=np.random.default_rng(0))
+    assert draw(KNOWN) == first
+    assert draw(KNOWN, 1) == first[:1]
+
+
+def test_threads_take_turns(smollm2):
+    wanted = {q: smollm2.sample(q, 2, rng=np.random.default_rng(3)) for q in (KNOWN, OBSCURE)}
+    found: dict[str, list] = {}
+
+    def draw(question):
+        found[question] = smollm2.sample(question, 2, rng=np.random.default_rng(3))
+
+    threads = [threading.Thread(target=draw, args=(q,)) for q in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == wanted
+
+
+def test_a_prompt_longer_than_the_context_is_refused_and_does_no_harm(smollm2):
+    with pytest.raises(PromptTooLong, match="the context holds 2048"):
+        smollm2.sample("why " * 3000, 1)
+    assert len(smollm2.sample(KNOWN, 1)) == 1
+
+
+def test_an_answer_cut_off_is_marked(smollm2):
+    short = LlamaCpp(smollm2.path, max_tokens=1)
+    samples = short.sample(OBSCURE, 3, rng=np.random.default_rng(0))
+    assert not any(sample.complete for sample in samples)
+    assert all(len(sample.tokens) == 1 for sample in samples)
+
+
+def piece(token, text, p, others=()):
+    top = [{"id": t, "bytes": list(x), "logprob": math.log(q)} for t, x, q in others or [(token, text, p)]]
+    return {"id": token, "bytes": list(text), "logprob": math.log(p), "top_logprobs": top}
+
+
+def test_the_end_is_any_of_the_tokens_that_end(smollm2):
+    ends = [(198, b"\n", 0.5), (2, b"", 0.2), (253, b" a", 0.1), (1, b"<|im_start|>", 0.1)]
+    for number, text, p in ends[:2]:
+        entries = [piece(7042, b" Paris", 0.8), piece(number, text, p, ends)]
+        sample = _sample(entries, None, smollm2.header, 1.0)
+        assert (sample.text, sample.tokens, sample.complete) == ("Paris", (7042, 2), True)
+        assert sample.logprob == pytest.approx(math.log(0.8 * 0.7))
+
+
+def test_a_cold_answer_has_the_log_probability_of_the_samples_too(smollm2):
+    """Drawn at 0.1, an answer is nearly certain; under the samples' distribution it is not."""
+    (cold,) = smollm2.sample(KNOWN, 1, temperature=0.1, rng=np.random.default_rng(0))
+    same = [s for s in smollm2.sample(KNOWN, 20, rng=np.random.default_rng(0)) if s.tokens == cold.tokens]
+    assert same, "the likeliest answer is among twenty samples"
+    assert cold.sampling_logprob == pytest.approx(same[0].logprob, abs=1e-4)
+    assert cold.sampling_logprob < cold.logprob <= 0
+    assert len(cold.token_entropies) == len(cold.tokens)
+    warm = [(198, b"\n", 0.6), (2, b"", 0.3), (253, b" a", 0.1)]
+    tempered = _sample([piece(7042, b" Paris", 0.8), piece(253, b" a", 0.1, warm)], None, smollm2.header, 0.5)
+    assert tempered.token_logprobs[1] == pytest.approx(math.log(0.01 / (0.36 + 0.09 + 0.01)))
+    assert tempered.token_entropies[1] == pytest.approx(-sum(p * math.log(p) for p in (0.6, 0.3, 0.1)))
+
+
+def test_a_given_answer_is_weighed_if_it_is_the_likeliest(smollm2):
+    weighed = smollm2.weigh(KNOWN, Sample("Paris"))
+    assert weighed.text == "Paris"
+    assert weighed.sampling_logprob == pytest.approx(forward(smollm2, weighed, 1.0), abs=0.02)
+    for other in ("The capital of France is Paris.", "Lyon", "Par", "巴黎", "two\nlines"):
+        assert smollm2.weigh(KNOWN, Sample(other)) is None
+
+
+def test_a_likely_answer_that_is_given_needs_no_sample(smollm2):
+    verdict = check(KNOWN, model=smollm2, answer="Paris", judge="exact", rng=1)
+    assert (verdict.outcome, verdict.samples) == ("steady", 0)
+    assert verdict.meanings[0].floor > 0.5
+
+
+def test_text_and_line_break_in_one_token(smollm2):
+    entries = [piece(7042, b" Paris", 0.8), piece(950, b".\n", 0.1, [(198, b"\n", 0.5)])]
+    sample = _sample(entries, None, smollm2.header, 1.0)
+    assert (sample.text, sample.tokens) == ("Paris.", (7042, 950))
+    assert sample.logprob == pytest.approx(math.log(0.08))
+
+
+def test_nothing_generated_is_an_empty_answer_without_a_probability(smollm2):
+    sample = _sample([], "length", smollm2.header, 1.0)
+    assert (sample.text, sample.logprob, sample.complete) == ("", None, False)
+
+
+def test_files_that_are_no_models_are_named(tmp_path):
+    with pytest.raises(WeightsError, match="no such file"):
+        load_model(f"gguf:{tmp_path / 'missing.gguf'}")
+    wrong = tmp_path / "wrong.gguf"
+    for content in (b"", b"hello", b"GGUF\x03\0\0\0", b"GGUF" + b"\xff" * 64):
+        wrong.write_bytes(content)
+        with pytest.raises(WeightsError, match="not a GGUF file"):
+            load_model(f"gguf:{wrong}")
+
+
+def test_a_header_without_weights_is_refused(smollm2, tmp_path):
+    stub = tmp_path / "stub.gguf"
+    with smollm2.path.open("rb") as file:
+        stub.write_bytes(file.read(3_000_000))
+    with pytest.raises(WeightsError, match="could not load"):
+        load_model(f"gguf:{stub}")
+
+
+def test_settings_are_checked(smollm2):
+    with pytest.raises(InputError, match="max_tokens"):
+        LlamaCpp(smollm2.path, max_tokens=0)
+
+
+def test_small_models_run_on_one_thread_and_large_ones_leave_half(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    monkeypatch.setattr("os.getloadavg", lambda: (0.2, 0, 0), raising=False)
+    assert threads_for(100_000_000) == 1
+    assert threads_for(8_000_000_000) == 4
+    monkeypatch.setattr("os.getloadavg", lambda: (6.5, 0, 0), raising=False)
+    assert threads_for(8_000_000_000) == 1
+
+
+INTERRUPTED = """
+import os, signal, sys
+import numpy as np
+from semtropy.models import load_model
+
+QUESTION = "Who was the mayor of Timisoara in 1911?"
+model = load_model("smollm2")
+server, moments = model._server, {}
+
+
+class Interrupting:
+    '''llama.cpp, with a Ctrl-C at a chosen call or token.'''
+
+    def handle_completions(self, request, *callback):
+        moments["call"] -= 1
+        if moments["call"] == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        if not callback:
+            return server.handle_completions(request)
+
+        def receive(chunk):
+            moments["token"] -= 1
+            if moments["token"] == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+            return callback[0](chunk)
+
+        return server.handle_completions(request, receive)
+
+
+def draw(**at):
+    moments.update({"call": 0, "token": 0} | at)
+    model._ready = None
+    return model.sample(QUESTION, 3, rng=np.random.default_rng(0))
+
+
+expected = draw()
+model._server = Interrupting()
+for at in [*({"call": k} for k in range(1, 6)), *({"token": k} for k in range(1, 12))]:
+    try:
+        draw(**at)
+        print("lost", at)
+    except KeyboardInterrupt:
+        print("interrupted", at)
+print("as before" if draw() == expected else "other draws")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C on Windows")
+def test_ctrl_c_ends_it_every_time_and_leaves_it_usable(smollm2):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=False
+    )
+    *said, last = done.stdout.splitlines()
+    assert len(said) == 16, done.stderr
+    assert [line for line in said if not line.startswith("interrupted")] == []
+    assert last == "as before"
+    assert done.stderr == ""
+
+
+def test_a_shared_prefix_is_read_once_and_changes_nothing_that_follows(smollm2):
+    """P(True): its twenty examples are the same for every question."""
+    prefix = "".join(
+        f"Question: What is {n} plus {n}?\nAnswer: {2 * n}\nTrue? A) yes B) no: A\n\n" for n in range(12)
+    )
+    prompts = [f"{prefix}Question: What is {n} plus 1?\nAnswer: {n + 1}\nTrue? A) yes B) no:" for n in (3, 8)]
+    read = []
+    ask = smollm2._ask
+
+    def counted(request, on_token=None):
+        reply = ask(request, on_token)
+        read.append((reply.get("timings") or {}).get("prompt_n", 0))
+        return reply
+
+    smollm2._ask = counted
+    try:
+        smollm2.share_prefix(prefix)
+        first = smollm2.continuation_logprobs([(prompts[0], " A")])
+        whole = sum(read)
+        smollm2.sample(KNOWN, 1, rng=np.random.default_rng(1))  # draws go elsewhere
+        read.clear()
+        other = smollm2.continuation_logprobs([(prompts[1], " A")])
+        assert sum(read) < whole / 4
+        assert smollm2.continuation_logprobs([(prompts[0], " A")]) == first
+        assert smollm2.continuation_logprobs([(prompts[1], " A")]) == other
+        smollm2.share_prefix("")
+        afresh = smollm2.continuation_logprobs([(prompts[0], " A"), (prompts[0], " B")])
+        smollm2.share_prefix(prefix)
+        assert smollm2.continuation_logprobs([(prompts[0], " A")]) == first
+    finally:
+        del smollm2._ask
+        smollm2.share_prefix("")
+    spread = next_token(smollm2, prompts[0])
+    smollm2._ready = None
+    for value, wanted in zip(afresh, (b"A", b"B"), strict=True):
+        known = math.fsum(math.exp(p) for p, piece in spread.values() if piece.strip() == wanted)
+        assert math.exp(value) == pytest.approx(known, abs=0.02)
+    assert math.exp(first[0]) == pytest.approx(math.exp(afresh[0]), abs=0.1)  # but for quantisation noise
+    assert smollm2.continuation_logprobs([("Paris is the capital of", " zebra")])[0] < -5

@@ -1,0 +1,46 @@
+"""Lower bounds: every dependency has one, and the groups that are tried have every extra of the package."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from tools.lowest import GROUPS, lowest, main
+
+ROOT = Path(__file__).resolve().parents[2]
+KNOWN = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = KNOWN["optional-dependencies"]
+
+
+@pytest.mark.parametrize("extra", [None, *EXTRAS])
+def test_every_dependency_has_a_lower_bound(extra: str | None) -> None:
+    for each in KNOWN["dependencies"] if extra is None else EXTRAS[extra]:
+        assert re.search(r"[>=]=\d|^semtropy\[|<\d", each), each
+
+
+def test_bounds_become_exact_versions() -> None:
+    found = lowest(["all"])
+    assert "numpy==1.26" in found
+    assert any(each.startswith("starlette==") for each in found)
+    assert not any(">=" in each or each.startswith("semtropy") for each in found)
+    assert len({re.split(r"[=;\[<]", each)[0] for each in found}) == len(found)  # one bound per package
+
+
+def test_what_ships_in_a_release_is_tried() -> None:
+    tried = {extra for group in GROUPS.values() for extra in group.extras}
+    assert tried >= {"local", "study", "server", "transformers", "ray", "hub"}
+    missing = [
+        name
+        for group in GROUPS.values()
+        for name in group.tests
+        if not (ROOT / "tests/{}/test_{}.py".format(*name.split("/"))).exists()
+    ]
+    assert not missing
+
+
+def test_an_unknown_group_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["evrything"])
+    assert "there is no group evrything: choose from base, all" in capsys.readouterr().err
