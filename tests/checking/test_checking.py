@@ -235,7 +235,6 @@ def answers(prompt):
 
 def check_many(count, *, retries, concurrency):
     endpoint = ScriptedEndpoint(answers, unlucky)
-    endpoint.hang = 1.5
 
     async def everything(url):
         retry = Retry(times=retries, base=0.001)

@@ -31,7 +31,7 @@ class ScriptedEndpoint:
         self.end_token: str | None = "<|im_end|>"
         self.many = True
         self.delay = 0.0
-        self.hang = 1.0
+        self.closed = threading.Event()
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.busy = self.peak = 0
@@ -64,10 +64,10 @@ class ScriptedEndpoint:
         if isinstance(failure, tuple):
             status, headers, content = failure
             return status, headers, content if isinstance(content, bytes) else json.dumps(content).encode()
-        if failure == "hang":  # longer than a client waits: once it has given up, this is no request of its
+        if failure == "hang":  # until the server closes: once the client has given up, this is no request of its
             with self.lock:
                 self.busy -= 1
-            time.sleep(self.hang)
+            self.closed.wait(60)
             with self.lock:
                 self.busy += 1
         if failure == "broken":
@@ -135,5 +135,6 @@ def serving(endpoint: ScriptedEndpoint):
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/v1"
         finally:
+            endpoint.closed.set()
             server.shutdown()
             thread.join()

@@ -146,6 +146,23 @@ def test_a_body_must_come_in_time() -> None:
         assert b"connection: close" in found.lower()
 
 
+def test_a_refusal_is_read_even_if_the_body_comes_later() -> None:
+    """A connection closed with bytes unread is reset, and the client may lose the reply."""
+    with limited() as address, connect(address) as to:
+        post(to, "/v1/check", b"", b"text/plain", length=4)
+        assert httpx.get(f"http://127.0.0.1:{address[1]}/healthz").status_code == 200  # the head was read by now
+        to.sendall(b"Who?")
+        found = to.recv(65536)
+        assert found.startswith(b"HTTP/1.1 415")
+        assert b"connection: close" not in found.lower()
+
+
+def test_a_body_that_never_comes_is_not_waited_for() -> None:
+    with limited() as address, connect(address) as to:
+        post(to, "/v1/check", b"", b"text/plain", length=4)
+        assert answer(to).startswith(b"HTTP/1.1 415")
+
+
 def flood(to: socket.socket) -> None:
     while True:
         to.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import secrets
 import time
@@ -28,6 +29,9 @@ LOADING = ("/api/about", "/api/traffic")
 
 TENANT_HEADERS = ("openai-organization", "openai-project", "openai-beta")
 """Headers that decide on whose behalf and how the upstream answers: sent with the answer and with every sample."""
+
+DRAIN_BYTES, DRAIN_SECONDS = 65_536, 1.0
+"""How much of the body of a refused request is read before the reply."""
 
 T = TypeVar("T")
 
@@ -143,7 +147,7 @@ class RequestGuard:
             log.info("request", extra={"fields": line})
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started, whole, body = False, scope["method"] in ("GET", "HEAD"), receive
+        started, asked, whole, body = False, False, scope["method"] in ("GET", "HEAD"), receive
 
         async def noting(message: Message) -> None:
             nonlocal started
@@ -154,7 +158,8 @@ class RequestGuard:
             await send(message)
 
         async def receiving() -> Message:
-            nonlocal whole
+            nonlocal asked, whole
+            asked = True
             message = await receive()
             whole = whole or not message.get("more_body", False)
             return message
@@ -182,6 +187,8 @@ class RequestGuard:
                 log.error("failure", exc_info=error, extra={"fields": scope[LOG_FIELDS]})
             if started:
                 raise
+            if not (asked or whole):
+                await _drain(receiving)
             await error_response(error)(scope, receive, noting)
 
     def _route(self, scope: Scope) -> str:
@@ -236,6 +243,21 @@ def _trace(scope: Scope) -> dict[str, str]:
     """The headers that name the client's span."""
     found = {name: _header(scope, name.encode()) for name in TRACE_HEADERS}
     return {name: value for name, value in found.items() if value is not None}
+
+
+async def _drain(receive: Receive) -> None:
+    """Read what is left of the body of a refused request, so that the client sees why it was refused.
+
+    Closing a connection with bytes unread resets it, and the reply may be lost. A large or slow body is not waited for.
+    """
+    size = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while size < DRAIN_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:
