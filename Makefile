@@ -11,7 +11,7 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/semtropy/__init__.
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
 INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/_native/*.c src/semtropy/entropy/_native/*.h)
 
-.PHONY: help demo test lowest extras check bench fuzz docs site notebooks integrations picture wheel wheels image push release clean
+.PHONY: help demo test retest lowest extras check bench fuzz docs site notebooks integrations picture wheel wheels image push release clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ demo: $(VENV)/.demo  ## a fact, a made-up name and a paragraph, checked on the b
 
 test: $(VENV)/.dev  ## every test
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+retest: $(VENV)/.dev  ## the tests that failed last, if they are at most three, one after the other
+	$(BIN)/python -m tools.retest
 
 # GROUPS="base all" takes some of them.
 lowest: $(VENV)/.dev  ## the tests with the lowest versions allowed of what the package needs

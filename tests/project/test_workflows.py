@@ -56,6 +56,15 @@ def test_another_step_is_found() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_actions_are_pinned_by_hash(file: Path) -> None:
+    """A tag can be moved to other code; a commit cannot. The comment says which version it is."""
+    used = re.findall(r"uses: (.+)", file.read_text())
+    assert used
+    for action in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), action
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_jobs_end_and_may_do_little(file: Path) -> None:
     """A job has a time limit; only what publishes may write, and no job has a secret of the index."""
     text = yaml.safe_load(file.read_text())
