@@ -7,7 +7,7 @@ from pathlib import Path
 from semtropy.meaning import load_judge
 from semtropy.recording import read_recording, write_recording
 from semtropy.study.evaluate.resampling import natural_key, seed_words
-from semtropy.study.judging import cluster_recording, relate_recording
+from semtropy.study.judging import RowGrouping, RowRelating, judge_recording
 
 __all__ = ["JUDGE", "POOL", "recording_name", "samples_of"]
 
@@ -36,8 +36,8 @@ def samples_of(path: Path, work: Path, most: int, judge: str = JUDGE) -> Path:
         choose_questions(path, chosen, most)
     judging = load_judge(judge, cache=work / "judgements.sqlite")
     if not grouped.exists():
-        cluster_recording(chosen, grouped, judging, every=True)
-    relate_recording(grouped, related, judging, first=POOL)
+        judge_recording(chosen, grouped, judging, RowGrouping(every=True))
+    judge_recording(grouped, related, judging, RowRelating(first=POOL))
     return related
 
 

@@ -21,7 +21,7 @@ from semtropy.scoring import score_rows
 from semtropy.server.app import create_app
 from semtropy.server.settings import Settings
 from semtropy.study.evaluate import evaluate
-from semtropy.study.judging import relate_row
+from semtropy.study.judging import RowRelating
 
 SCORES = (*SCORERS, "agreement")
 KNOWN = {"Paris": 0.8, "Lyon": 0.15, "Nice": 0.05}
@@ -91,7 +91,7 @@ def recording(tmp_path_factory):
         line["answer"]["logprob"] = -0.5
         for sample in line["samples"]:
             sample["token_logprobs"] = [sample["logprob"]]
-        line["relations"] = relate_row(Row(line), load_judge("exact"))["relations"]
+        [(_, line["relations"], _)] = RowRelating().find([Row(line)], load_judge("exact"))
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,10 @@ from semtropy.scorers import NAMES, load_scorer
 from semtropy.scorers.pairwise import alphabet_size
 from semtropy.scorers.row import ScorerRow
 from semtropy.study.evaluate import evaluate
-from semtropy.study.judging import relate_recording, relate_row
+from semtropy.study.judging import JudgingReport, RowRelating, judge_recording
+
+if TYPE_CHECKING:
+    from semtropy.nouns import Judge
 
 ENTAILS = [[1, 0.9, 0.1], [0.8, 1, 0.2], [0.1, 0.1, 1]]
 CONTRADICTS = [[0, 0.05, 0.7], [0.1, 0, 0.6], [0.8, 0.7, 0]]
@@ -60,7 +63,13 @@ def pairs_toy(answer: str = "x") -> Row:
 
 
 def related(row: Row) -> Row:
-    return relate_row(row, load_judge("exact"))
+    relating = RowRelating()
+    [(_, found, _)] = relating.find([row], load_judge("exact"))
+    return relating.fill(row, found)
+
+
+def relate_recording(source: Path, out: Path, judge: Judge, **options: Any) -> JudgingReport:
+    return judge_recording(source, out, judge, RowRelating(**options))
 
 
 def value(name: str, row: Row, order: list[int] | None = None) -> float:

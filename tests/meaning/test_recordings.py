@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,10 @@ from semtropy.meaning.grouping import GroupingTask, cluster_many
 from semtropy.meaning.judges import Exact, Numeric
 from semtropy.recording import read_recording, write_recording
 from semtropy.recording.store import RecordingStore
-from semtropy.study.judging import cluster_recording
+from semtropy.study.judging import JudgingReport, RowGrouping, judge_recording
+
+if TYPE_CHECKING:
+    from semtropy.nouns import Judge
 
 ROWS = [
     {
@@ -45,6 +49,10 @@ def recording(tmp_path: Path) -> Path:
     path = tmp_path / "in.jsonl"
     write_recording(path, HEADER, ROWS)
     return path
+
+
+def cluster_recording(source: Path, out: Path, judge: Judge, **options: Any) -> JudgingReport:
+    return judge_recording(source, out, judge, RowGrouping(**options))
 
 
 class TestCluster:

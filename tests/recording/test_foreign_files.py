@@ -21,7 +21,7 @@ from semtropy.models import weights
 from semtropy.recording import Limits, read_recording, write_recording
 from semtropy.recording.store import RecordingStore, merge
 from semtropy.study.generate.datasets import load_dataset
-from semtropy.study.judging import cluster_recording
+from semtropy.study.judging import RowGrouping, judge_recording
 
 HEADER = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
 ROW = {"id": "q1", "question": "2 + 2?", "samples": [{"text": "4"}, {"text": "four"}]}
@@ -100,7 +100,7 @@ def test_a_journal_beside_the_output_is_a_file_or_refused(tmp_path: Path, precio
     write_recording(source, HEADER, [ROW])
     journal = tmp_path / ".out.jsonl.clustering"
     journal.symlink_to(precious) if kind == "link" else os.mkfifo(journal)
-    found = in_time(lambda: cluster_recording(source, out, load_judge("exact")))
+    found = in_time(lambda: judge_recording(source, out, load_judge("exact"), RowGrouping()))
     assert isinstance(found, InputError)
     assert ".out.jsonl.clustering" in str(found)
     assert precious.read_text() == "do not lose me"

@@ -20,7 +20,7 @@ from semtropy.nouns import Belief
 from semtropy.recording import write_recording
 from semtropy.recording.importers import import_recording
 from semtropy.study.generate.datasets import load_dataset
-from semtropy.study.judging import cluster_recording
+from semtropy.study.judging import RowGrouping, judge_recording
 from tools.fuzz import attack_all
 from tools.fuzz.mutate import attempt, damaged, little_memory, with_odd_value
 from tools.fuzz.recordings import HEADER, ROWS
@@ -103,14 +103,14 @@ def _journal(rng: np.random.Generator, place: Path) -> None:
     source, out, other = place / "in.jsonl", place / "out.jsonl", place / "other.jsonl"
     write_recording(source, HEADER, ROWS)
     journal = place / ".out.jsonl.clustering"
-    cluster_recording(source, other, Exact(), every=True)
+    judge_recording(source, other, Exact(), RowGrouping(every=True))
     lines = [
         {"version": 2, "judge": "exact", "mode": "strict"},
         *([row["id"], "0" * 32, [0, 1, 2, 0]] for row in ROWS),
     ]
     data = "".join(json.dumps(line) + "\n" for line in lines).encode()
     journal.write_bytes(damaged(rng, data))
-    if attempt(lambda: cluster_recording(source, out, Exact(), every=True)) is not None:
+    if attempt(lambda: judge_recording(source, out, Exact(), RowGrouping(every=True))) is not None:
         assert out.read_bytes() == other.read_bytes()
         assert not journal.exists()
 

@@ -11,12 +11,13 @@ A row of a long recording has the key `claims`, a list of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 from ..claims import ClaimPrior, posterior, relate
 from ..claims.relating import votes
@@ -26,8 +27,6 @@ from ..recording import read_recording
 from .evaluate.metrics import auroc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from ..nouns import Judge
@@ -159,26 +158,14 @@ def _ratio(one: Floats, other: Floats) -> Floats:
 def _closeness(answer: LongAnswer, _: object) -> Floats:
     """Closeness centrality of claims in the graph of claims and answers that support them, the answer included."""
     claims, samples = answer.supports.shape
-    joined = np.hstack(
-        [np.ones((claims, 1), dtype=bool), answer.supports > 0.5]
-    )  # the answer makes all its claims
+    joined = np.hstack([np.ones((claims, 1)), answer.supports > 0.5])  # the answer makes all its claims
     nodes = claims + samples + 1
-    near = np.zeros((nodes, nodes), dtype=bool)
+    near = np.zeros((nodes, nodes))
     near[:claims, claims:], near[claims:, :claims] = joined, joined.T
-    scores = np.zeros(claims)
-    for claim in range(claims):
-        reached = np.zeros(nodes, dtype=bool)
-        edge = np.zeros(nodes, dtype=bool)
-        reached[claim] = edge[claim] = True
-        total = distance = 0
-        while edge.any():
-            distance += 1
-            edge = near[edge].any(axis=0) & ~reached
-            reached |= edge
-            total += distance * int(edge.sum())
-        found = int(reached.sum()) - 1
-        scores[claim] = 1 - (found / max(total, 1)) * (found / max(nodes - 1, 1))
-    return scores
+    distances = shortest_path(near, unweighted=True, indices=np.arange(claims))
+    reached = np.isfinite(distances)
+    found, total = reached.sum(axis=1) - 1, np.where(reached, distances, 0.0).sum(axis=1)
+    return np.asarray(1 - (found / np.maximum(total, 1)) * (found / max(nodes - 1, 1)))
 
 
 def _stated(answer: LongAnswer, _: object) -> Floats | None:

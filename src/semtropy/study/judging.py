@@ -10,13 +10,13 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from ..recording.formats import check_recording_output
 from .engines import work_here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import IO
 
     from numpy.typing import NDArray
@@ -188,41 +187,6 @@ class JudgingJournal:
             if self._finished or not self._entries:
                 with suppress(OSError):
                     self.path.unlink()
-
-
-class RowJudging(Protocol):
-    """What is judged of each row.
-
-    column   what is found of each row: "meanings" or "relations"
-    window   the number of rows judged together
-    doing    the ending of the journal's name
-    options  what decides the findings beside the judge; stored in the header
-    """
-
-    @property
-    def column(self) -> str: ...
-    @property
-    def window(self) -> int: ...
-    @property
-    def doing(self) -> str: ...
-    @property
-    def options(self) -> dict[str, Any]: ...
-
-    def has(self, row: Row) -> bool:
-        """Whether the row has its findings already, and is kept as it is."""
-        ...
-
-    def find(self, rows: Iterable[Row], judge: Judge) -> Iterator[tuple[Row, Any, Tally]]:
-        """Each row in order, with its finding, a JSON value, and what it took."""
-        ...
-
-    def valid(self, found: Any) -> bool:
-        """Whether a finding read from a journal has the right form."""
-        ...
-
-    def fill(self, row: Row, found: Any) -> Row:
-        """The row with its finding."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,34 +347,17 @@ class RowGrouping:
         return row.clustered and not self.every
 
     def find(self, rows: Iterable[Row], judge: Judge) -> Iterator[tuple[Row, list[int], Tally]]:
-        """The meanings of each row's samples and, last, of its answer."""
+        """Each row in order, with the meanings of its samples and, last, of its answer, and what they took."""
         for grouped in cluster_many(map(row_task, rows), judge, mode=self.mode, window=self.window):
             yield grouped.label, grouped.meanings, grouped.tally
 
     def valid(self, found: Any) -> bool:
-        """Whether these are numbers of meanings."""
+        """Whether a finding read from a journal has the right form."""
         return isinstance(found, list) and all(type(each) is int and each >= 0 for each in found)
 
     def fill(self, row: Row, found: list[int]) -> Row:
         """The row with its meanings."""
         return with_group_meanings(row, found)
-
-
-def cluster_recording(
-    source: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    judge: Judge,
-    *,
-    mode: str = "strict",
-    every: bool = False,
-    window: int = 64,
-    watch: Callable[[int], None] | None = None,
-) -> JudgingReport:
-    """Write the recording `source` to `out` with a meaning for every sample.
-
-    The options are those of `RowGrouping`; `watch` is called with the number of questions done.
-    """
-    return judge_recording(source, out, judge, RowGrouping(mode, every, window), watch=watch)
 
 
 # Relations for a whole recording: every pair of a question's first different texts, judged once in both directions.
@@ -454,7 +401,7 @@ class RowRelating:
         return known is not None and known.places(_texts(row, self.first)) is not None
 
     def find(self, rows: Iterable[Row], judge: Judge) -> Iterator[tuple[Row, dict[str, Any], Tally]]:
-        """The relations of each row; what a window of rows asks is judged together."""
+        """Each row in order, with its relations and what they took; a window of rows is judged together."""
         waiting = iter(rows)
         while window := list(islice(waiting, WINDOW)):
             wanted = [_texts(row, self.first) for row in window]
@@ -470,7 +417,7 @@ class RowRelating:
                 yield row, _matrices(texts, own), Tally(judgements=len(own))
 
     def valid(self, found: Any) -> bool:
-        """Whether these are relations."""
+        """Whether a finding read from a journal has the right form."""
         return isinstance(found, dict) and found.keys() == {"texts", "entails", "contradicts"}
 
     def fill(self, row: Row, found: dict[str, Any]) -> Row:
@@ -478,34 +425,9 @@ class RowRelating:
         return row.replace(relations=found)
 
 
-def relate_recording(
-    source: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    judge: Judge,
-    *,
-    first: int = FIRST,
-    every: bool = False,
-    watch: Callable[[int], None] | None = None,
-) -> JudgingReport:
-    """Write the recording `source` to `out` with the relations of each question's answer and `first` samples.
-
-    The options are those of `RowRelating`; `watch` is called with the number of questions done.
-    """
-    return judge_recording(source, out, judge, RowRelating(first, every), watch=watch)
-
-
-def relate_row(row: Row, judge: Judge, *, first: int = FIRST) -> Row:
-    """The row with the relations of its answer and its first samples.
-
-    >>> from semtropy.meaning import load_judge
-    >>> from semtropy.recording import Row
-    >>> row = Row({"id": "1", "question": "6 + 6?", "samples": [{"text": "12"}, {"text": "twelve"}, {"text": "7"}]})
-    >>> relate_row(row, load_judge("numeric"))["relations"]["entails"]
-    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    relating = RowRelating(first, every=True)
-    [(_, found, _)] = relating.find([row], judge)
-    return relating.fill(row, found)
+RowJudging = RowGrouping | RowRelating
+"""What is judged of each row: `column` names what is found, `window` is the number of rows that are judged together,
+`doing` ends the name of the journal, and `options`, stored in the header, decide the findings beside the judge."""
 
 
 def _texts(row: Row, first: int) -> list[str]:
