@@ -360,7 +360,7 @@ class Checker:
 
     def conclude(self, step: Step) -> Verdict:
         """The verdict after a step, with what the judge says of its grouping."""
-        from .meaning.spelling import judge_warnings
+        from .meaning.judges import judge_warnings
 
         texts = [sample.text for sample in (step.answer, *step.samples) if sample is not PENDING]
         return conclude(step, self.terms, judge_warnings(self.judge, texts))

@@ -186,7 +186,7 @@ def _judge(
     judge: str | Judge | None,
 ) -> tuple[list[int], tuple[str, ...]]:
     from .meaning import cluster
-    from .meaning.spelling import judge_warnings
+    from .meaning.judges import judge_warnings
 
     loaded = _LazyJudge(judge)
     groups = cluster(question or "", texts, loaded.load(), tokens=tokens)
@@ -283,7 +283,7 @@ def _with_meanings(
 ) -> Iterator[tuple[Row, tuple[str, ...]]]:
     """Rows with meanings, and what a reader should know about how they came about."""
     from .meaning.grouping import group_rows
-    from .meaning.spelling import judge_warnings
+    from .meaning.judges import judge_warnings
 
     for row, fresh in group_rows(rows, loaded.load, watch=watch):
         texts = [sample.text for sample in row.samples] if fresh else []

@@ -13,6 +13,7 @@ import urllib.request
 import numpy as np
 import pytest
 
+from browser import chromium
 from semtropy.cli import main
 from semtropy.recording import Header, read_recording, write_recording
 from semtropy.study.calibrate import graded_alike
@@ -176,18 +177,21 @@ def test_the_page_is_for_this_machine_alone(graded_on_a_page):
     ask(f"{address}/api/key", {"key": "q", "id": shown["id"]})
 
 
-def test_keys_grade_in_a_browser(graded_on_a_page, tmp_path):
-    from browser import chromium
+@pytest.fixture
+def browser():
+    with chromium() as opened:
+        yield opened
 
+
+def test_keys_grade_in_a_browser(browser, graded_on_a_page, tmp_path):
     address, running = graded_on_a_page
-    with chromium() as browser:
-        page = browser.new_page()
-        page.goto(address)
-        page.get_by_text("0 of 8 graded").wait_for()
-        for k in range(7):
-            page.keyboard.press("n" if k else "y")
-            page.get_by_text(f"{k + 1} of 8 graded").wait_for()
-        page.get_by_role("button", name="Right").click()
-        page.get_by_text("All are graded.").wait_for()
+    page = browser.new_page()
+    page.goto(address)
+    page.get_by_text("0 of 8 graded").wait_for()
+    for k in range(7):
+        page.keyboard.press("n" if k else "y")
+        page.get_by_text(f"{k + 1} of 8 graded").wait_for()
+    page.get_by_role("button", name="Right").click()
+    page.get_by_text("All are graded.").wait_for()
     running.join(10)
     assert sorted(grades(tmp_path / "run.graded.jsonl").values()) == [False] * 6 + [True] * 2

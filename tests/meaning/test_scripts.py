@@ -13,7 +13,7 @@ from scripted_endpoint import ScriptedEndpoint, serving
 from semtropy import Budget, FixedSamples, acheck, check, score
 from semtropy.cli import main
 from semtropy.errors import InputError
-from semtropy.meaning import load_judge
+from semtropy.meaning import cluster, load_judge
 from semtropy.models import load_model
 from semtropy.models.scripted import ScriptedModel
 
@@ -58,6 +58,57 @@ def judging(texts: tuple[str, ...]) -> Any:
         return {"\n".join(lines): 1.0}
 
     return answers
+
+
+# A question, its answer in several wordings, and other answers.
+SENTENCES = [
+    (
+        "Какой город является столицей Франции?",
+        ("Париж", "Столица Франции — Париж.", "Париж является столицей Франции.", "Это Париж."),
+        ("Лион", "Столица Франции — Марсель.", "Это не Париж."),
+    ),
+    (
+        "Кто написал «Войну и мир»?",
+        ("Лев Толстой", "«Войну и мир» написал Лев Толстой.", "Лев Николаевич Толстой"),
+        ("Алексей Толстой", "«Войну и мир» написал Чехов."),
+    ),
+    ("Когда закончилась война?", ("В 1945 году", "Она закончилась в 1945 г."), ("В 1944 году", "1918")),
+    ("Летают ли пингвины?", ("Нет", "Нет, пингвины не летают."), ("Да", "Да, летают.")),
+    (
+        "Ποια είναι η πρωτεύουσα της Ελλάδας;",
+        ("Αθήνα", "Η πρωτεύουσα της Ελλάδας είναι η Αθήνα.", "Η Αθήνα είναι η πρωτεύουσα."),
+        ("Θεσσαλονίκη", "Είναι η Πάτρα."),
+    ),
+    ("ما هي عاصمة مصر؟", ("القاهرة", "عاصمة مصر هي القاهرة."), ("الإسكندرية", "عاصمة مصر هي الجيزة.")),
+    ("מהי בירת צרפת?", ("פריז", "בירת צרפת היא פריז."), ("ליון", "בירת צרפת היא מרסיי.")),
+    ("भारत की राजधानी क्या है?", ("नई दिल्ली", "भारत की राजधानी नई दिल्ली है।"), ("मुंबई",)),
+    (
+        "日本の首都はどこですか？",
+        ("東京", "日本の首都は東京です。", "東京です。", "首都は東京になります。"),
+        ("大阪", "京都です。", "東京ではありません。"),
+    ),
+    (
+        "中国的首都是哪里？",
+        ("北京", "中国的首都是北京。", "北京是中国的首都。"),
+        ("上海", "中国的首都是南京。"),
+    ),
+    (
+        "대한민국의 수도는 어디입니까?",
+        ("서울", "대한민국의 수도는 서울입니다."),
+        ("부산", "수도는 인천입니다."),
+    ),
+    ("Как зовут автора?", ("Мария", "Автора зовут Мария."), ("Марина", "Автора зовут Марианна.")),
+    ("Кто победил?", ("СССР", "Победил СССР."), ("СССР победил Германию", "Германия победила СССР")),
+]
+
+
+@pytest.mark.parametrize(("question", "same", "others"), SENTENCES, ids=lambda value: str(value)[:20])
+def test_a_sentence_is_compared_by_what_it_adds_to_the_question(
+    question: str, same: tuple[str, ...], others: tuple[str, ...]
+) -> None:
+    groups = cluster(question, [*same, *others])
+    assert set(groups[: len(same)]) == {0}
+    assert 0 not in groups[len(same) :]
 
 
 class TestTheBuiltInJudgeSaysSo:

@@ -26,7 +26,7 @@ from openai_upstream import Upstream, served  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.backends.upstream import KnownHabits  # noqa: E402
-from semtropy.server.serve import ConnectionLimits, LimitedProtocol, ServerConfig  # noqa: E402
+from semtropy.server.serve import LimitedProtocol, ServerConfig  # noqa: E402
 from semtropy.server.settings import Settings, allowed_hosts  # noqa: E402
 
 UNSURE = {f"name {k}": 0.125 for k in range(8)}
@@ -38,7 +38,7 @@ def limited(**settings: Any) -> Iterator[tuple[str, int]]:
     """A gateway behind its own protocol, as `semtropy serve` runs it: host and port."""
     chosen = Settings(judge="exact", **settings)
     app = create_app(chosen, model=ScriptedModel(default=UNSURE))
-    with served(app, config=ServerConfig, limits=ConnectionLimits.of(chosen)) as url:
+    with served(app, config=ServerConfig, limits=chosen) as url:
         yield "127.0.0.1", int(url.rpartition(":")[2])
 
 
@@ -146,11 +146,14 @@ def test_a_body_must_come_in_time() -> None:
         assert b"connection: close" in found.lower()
 
 
-def test_a_refusal_is_read_even_if_the_body_comes_later() -> None:
+def test_a_refusal_is_read_even_if_the_body_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection closed with bytes unread is reset, and the client may lose the reply."""
+    monkeypatch.setattr("semtropy.server.middleware.DRAIN_SECONDS", 60.0)
     with limited() as address, connect(address) as to:
         post(to, "/v1/check", b"", b"text/plain", length=4)
-        assert httpx.get(f"http://127.0.0.1:{address[1]}/healthz").status_code == 200  # the head was read by now
+        assert (
+            httpx.get(f"http://127.0.0.1:{address[1]}/healthz").status_code == 200
+        )  # the head was read by now
         to.sendall(b"Who?")
         found = to.recv(65536)
         assert found.startswith(b"HTTP/1.1 415")
@@ -220,7 +223,7 @@ async def refuse_everything(scope: Any, receive: Any, send: Any) -> None:
 )
 def test_a_connection_that_is_closed_ends_though_its_client_reads_nothing(sent: bytes) -> None:
     async def serve() -> None:
-        limits = ConnectionLimits(head_bytes=1000, seconds=0.05)
+        limits = Settings(max_header=1000, client_timeout=0.1)
         config = ServerConfig(refuse_everything, limits=limits, log_config=None, timeout_keep_alive=0.01)
         protocol, transport = LimitedProtocol(config, ServerState(), {}), Stuck()
         protocol.connection_made(transport)

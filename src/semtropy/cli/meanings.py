@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _warn(judge: Judge | None, rows: Sequence[Row]) -> None:
     """Say once for all questions what the judge has to say of its grouping."""
-    from ..meaning.spelling import judge_warnings
+    from ..meaning.judges import judge_warnings
 
     texts = [[sample.text for sample in row.samples] for row in rows]
     if any(judge_warnings(judge, each) for each in texts):

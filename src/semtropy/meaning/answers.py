@@ -8,11 +8,12 @@ certain; everything else is None here and left to a network.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 from .dates import MONTHS
-from .quantities import contradict, quantity, settled
+from .quantities import Quantity, contradict, quantity, settled
 from .spelling import SMALL_WORDS, TELLING_WORDS, normalise, plain_signs
 
 _LONGEST = 300  # characters of an answer: more is several statements
@@ -59,12 +60,23 @@ _EQUATION = re.compile(  # "2 * 14 = 28", "\\(19 \\times 4 = 76\\)", "$2 \\times
     r"(?P<result>-?[$€£]?\d(?:[\d.,]*\d)?)(?:\s?\\[)\]]|\$(?!\d))?"
 )
 _AMOUNT_ASKED = re.compile(
-    r"^what (?:is|was|are|were) .*\b(?:rate|price|cost|temperature|distance|speed|height|length|weight|number|size)\b|"
+    r"^what (?:is|was|are|were) .*\b(?:rate|price|cost|temperature|distance|speed|height|length|weight|number|size"
+    r"|boiling point|melting point|freezing point|population|depth|altitude|elevation|duration|lifespan)\b|"
+    r"^what(?:'s| is| are) [\d($€£]|"
     r"\bhow (?:many|much|long|far|old|tall|high|often|fast|big|large|heavy|deep|wide|hot|cold)\b|^when\b"
     r"|\b(?:what|which) (?:year|time|date|temperature|percentage|age|number|size|port|price)\b"
     r"|\bwie ?(?:viele?|lange|hoch|weit|alt|groß|oft|schnell)\b|\bwann\b|\bcombien\b|\bquand\b|\ben quelle année\b"
     r"|\bcuánt[oa]s?\b|\bcuándo\b"
 )
+_PERIODS = {
+    "second": 1, "minute": 60, "hour": 3600, "day": 86400, "daily": 86400, "week": 604800, "month": 2629746,
+    "quarter": 3 * 2629746, "year": 12 * 2629746, "annual": 12 * 2629746,
+}  # fmt: skip
+_RATE = re.compile(  # "$20 per month", "20 dollars monthly", "60 beats a minute"
+    rf"(?P<amount>[$€£]?\d[\d.,]*(?: \w+)?)(?:(?: ?/ ?| (?:per|an?|each|every) )(?P<period>{'|'.join(_PERIODS)})\b"
+    r"| (?P<often>hour|daily|week|month|quarter|year|annual)(?:ly|(?<=daily))\b)"
+)
+_SPAN = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*) (?:(?:business|working|full|whole) )?(\w+)")
 _NUMERAL = re.compile(
     rf"[-+$€£¥]?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
 )
@@ -126,15 +138,19 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
         return None
     if other_code(a, b):
         return False
+    rates = _same_rate(a, b)
+    if rates is not None:
+        return rates
     one, other = polarity(question, a), polarity(question, b)
     if one is not None and other is not None:
         return one == other
     if one is not None or other is not None:
         return None
-    if not (is_sentence(a) or is_sentence(b)):
+    if not any(is_sentence(text) or _EQUATION.search(text) for text in (a, b)):
         return None  # of two phrases, "Law" and "Law of Conservation", the longer may say more
-    if _same_amount(question, a, b):
-        return True
+    amounts = _same_amount(question, a, b)
+    if amounts is not None:
+        return amounts
     first, second = bare_answer(question, a), bare_answer(question, b)
     if first is None or second is None:
         return None
@@ -148,15 +164,63 @@ def _equal(first: str, second: str, question: str) -> bool:
     return bool(settled(first, second, question) and settled(second, first, question))
 
 
-def _same_amount(question: str, a: str, b: str) -> bool:
-    """Whether both give one amount, and the same, where an amount is asked for."""
+def _same_amount(question: str, a: str, b: str) -> bool | None:
+    """Whether both give one amount, and the same, where an amount is asked for; None where that is not certain."""
     if not _AMOUNT_ASKED.search(_asked(question)):
-        return False
+        return None
     spans = [_RANGE.findall(_EQUATION.sub(r" \g<result> ", plain_signs(text))) for text in (a, b)]
     if any(spans):
-        return len(spans[0]) == 1 and spans[0] == spans[1] and not contradict(a, b, question)
-    first, second = amount_said(question, a), amount_said(question, b)
-    return first is not None and second is not None and _equal(first, second, question)
+        same = len(spans[0]) == 1 and spans[0] == spans[1] and not contradict(a, b, question)
+    else:
+        first, second = amount_said(question, a), amount_said(question, b)
+        same = first is not None and second is not None and _equal(first, second, question)
+    return True if same else False if _apart(question, a, b) else None
+
+
+def _apart(question: str, a: str, b: str) -> bool:
+    """Whether both give an amount or a range in units of one kind, and they have nothing in common."""
+    one, other = _span(question, a), _span(question, b)
+    if one is None or other is None or one[0].unit != other[0].unit or one[0].thing or not one[0].unit:
+        return False
+    return one[1].value * 20 < other[0].value * 19 or other[1].value * 20 < one[0].value * 19
+
+
+def _span(question: str, text: str) -> tuple[Quantity, Quantity] | None:
+    """The least and the largest amount that a text gives: "3 to 5 business days"."""
+    ranges = _SPAN.findall(plain_signs(text))
+    if ranges:
+        ends = [quantity(f"{end} {ranges[0][2]}") for end in ranges[0][:2]] if len(ranges) == 1 else []
+    else:
+        said = amount_said(question, text)
+        ends = [None if said is None else quantity(said)] * 2
+    low, high = ends if len(ends) == 2 else (None, None)
+    return None if low is None or high is None or low.date or high.date else (low, high)
+
+
+def _same_rate(a: str, b: str) -> bool | None:
+    """Whether two texts give one amount per hour, day, month, ...; None where one gives none, or more than one.
+
+    >>> _same_rate("It costs $20 a month.", "20 dollars monthly"), _same_rate("$20 per month", "It is $20 a year.")
+    (True, False)
+    >>> _same_rate("$20/month", "$240 per year"), _same_rate("$20", "$20 a month")
+    (True, None)
+    """
+    one, other = _rate(a), _rate(b)
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    difference, larger = abs(one[1] - other[1]), max(abs(one[1]), abs(other[1]))
+    if 200 * difference <= larger:
+        return True
+    return None if 20 * difference <= larger else False
+
+
+def _rate(text: str) -> tuple[str, Fraction] | None:
+    """The unit of the one rate in a text, and its value per second."""
+    found = list(_RATE.finditer(plain_signs(text)))
+    amount = quantity(found[0]["amount"]) if len(found) == 1 else None
+    if amount is None or amount.date:
+        return None
+    return amount.unit, amount.value / _PERIODS[found[0]["period"] or found[0]["often"]]
 
 
 @lru_cache(4096)

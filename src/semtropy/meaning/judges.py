@@ -354,3 +354,9 @@ def load_judge(
     if name == "llm" or (kind == "llm" and rest):
         return Cached(load_llm(rest, model), path=cache)
     raise InputError(f"no judge is called {name!r}: choose one of {', '.join(NAMES)}")
+
+
+def judge_warnings(judge: object, texts: Iterable[str]) -> tuple[str, ...]:
+    """Warnings of a judge about how it groups these answers; empty for judges without `warnings(texts)`."""
+    warnings = getattr(judge, "warnings", None)
+    return () if warnings is None else tuple(warnings(texts))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from .dates import read_date, read_time
 from .number_words import SCALES, number, ordinal, share
-from .spelling import normalise, plain_signs, western_digits
+from .spelling import ABOUT, normalise, plain_signs, western_digits
 
 # Units and currencies: the base unit each name belongs to, and its exact factor.
 
@@ -288,6 +288,7 @@ _NUMBER = re.compile(
     r"(?:[ -]?(?P<unit>%|°\s?[CFK]\b|[a-zA-Z][a-zA-Z/]*(?:\s[a-zA-Z]+)?))?"
 )
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b\.?|\b\d{1,2}:\d{2}\b", re.IGNORECASE)
+_SCALE_OF_DEGREES = re.compile(r"(?:°\s?|degrees? )?(celsius|centigrade|fahrenheit|kelvin|(?<=[° ])[cfk]\b)")
 _ROMAN = re.compile(r"(?<=[a-z] )(?:[IVXLC]{2,7}|[IVX])\b(?!\.)")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
@@ -381,6 +382,10 @@ def _figure(match: re.Match[str]) -> _Mention:
         return _Mention(kind, "", written, written)
     if mark:
         return _Mention("", "decade", written, written)
+    scale = _SCALE_OF_DEGREES.match(unit)
+    if scale:
+        kelvin, zero = _TEMPERATURES[scale[1][0]]
+        return _Mention("", "degree celsius", written * kelvin + zero - Fraction("273.15"), written)
     base, factor = _unit(unit, match["currency"])
     return _Mention("", base, written * factor, written)
 
@@ -389,8 +394,6 @@ def _unit(unit: str, currency: str | None) -> tuple[str, Fraction]:
     """The base unit and factor of the word after a number, or of the currency before it; "" and 1 for other words."""
     if currency:
         return UNITS[currency.casefold()][0], Fraction(1)
-    if unit.startswith("°"):
-        return f"degree {unit[-1]}", Fraction(1)
     for name in (unit, unit.split(" ")[0]):
         if name in UNITS and (len(name) > 1 or name == "%"):
             return UNITS[name]
@@ -646,6 +649,7 @@ _YEAR_ASKED = re.compile(
     r"\b(?:(?:what|which)(?: calendar)? year|welche[ms]? jahr|quelle année|(?:qué|cuál) año)\b", re.IGNORECASE
 )
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1\d{3}|20\d{2})(?![\d,]|\.\d|s\b|\s?(?:BC|B\.C))", re.IGNORECASE)
+_ABOUT = re.compile(rf"^\s*(?:it(?:'s| is) )?(?:{'|'.join(ABOUT)}|some|~)\.?\s?(?=[\d$€£])", re.IGNORECASE)
 _DAYS = Fraction("30.436875")  # days in a mean Gregorian month
 
 
@@ -679,7 +683,7 @@ def _settled(a: str, b: str, question: str) -> bool | None:
         before, years = set(_YEAR.findall(question)), [set(_YEAR.findall(text)) for text in (a, b)]
         if all(len(each - before) == 1 for each in years):
             return years[0] - before == years[1] - before
-    first, second = quantity(a), quantity(b)
+    first, second = (quantity(_ABOUT.sub("", text)) for text in (a, b))
     if first is not None and second is not None:
         return _quantities(first, second, question)
     known = compare_expressions(a, b)

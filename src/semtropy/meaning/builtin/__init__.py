@@ -20,17 +20,8 @@ from ...errors import InputError
 from ..answers import is_sentence, same_answer
 from ..networks import OnnxEncoder, nearest, pieces, shorten
 from ..quantities import settled
-from ..spelling import (
-    normalise,
-    other_name,
-    readable,
-    same_name,
-    same_wording,
-    unlike,
-    warn_unreadable,
-    without_gloss,
-    wording_hint,
-)
+from ..scripts import readable, same_in_script, warn_unreadable, without_gloss
+from ..spelling import normalise, other_name, same_name, same_wording, unlike, wording_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,7 +39,7 @@ _DOUBT = 0.15  # chosen on the tune side of the wordings: 92.8 to 94.2% merged, 
 _SURE = 1e-4
 _OUTPUTS = ("supports", "contradicts", "silent")
 Row = tuple[float, float, float]
-_REVISION = 9  # of what is settled without the network; part of the name, so that no cache mixes two
+_REVISION = 10  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512  # tokens of the network
 _LONGEST = (
     8000  # characters: longer answers are the same only where their words are, or one would take minutes
@@ -216,7 +207,8 @@ class Builtin:
         if other_name(a, b):
             return _OPPOSED, "spelling"
         if not (readable(a) and readable(b)):
-            return _UNRELATED, "script"
+            same = same_in_script(question, a, b)
+            return (_UNRELATED, "script") if same is None else (_SAME if same else _OPPOSED, "wording")
         if first.tokens != second.tokens:
             return None
         return (_UNRELATED if self._encoder.unknown in first.tokens else _SAME), "spelling"
