@@ -18,7 +18,7 @@ import httpx
 from tests.helpers.openai_upstream import ODD, Upstream, served
 
 from semtropy.server.app import create_app
-from semtropy.server.serve import ConnectionLimits, ServerConfig
+from semtropy.server.serve import ServerConfig
 from semtropy.server.settings import Settings
 
 from . import attack_all
@@ -263,8 +263,7 @@ def _gateway() -> Iterator[_Fuzzed]:
             max_seconds=3,
             client_timeout=5,
         )
-        limits = ConnectionLimits.of(settings)
-        url = stack.enter_context(served(create_app(settings), config=ServerConfig, limits=limits))
+        url = stack.enter_context(served(create_app(settings), config=ServerConfig, limits=settings))
         yield _Fuzzed(url, upstream, stack.enter_context(httpx.Client(timeout=30)))
 
 

@@ -16,7 +16,7 @@ from tests.helpers.openai_upstream import served
 from tests.helpers.raw_upstream import RawUpstream, completion, http_reply, raw_upstream, stream_reply
 
 from semtropy.server.app import create_app
-from semtropy.server.serve import ConnectionLimits, ServerConfig
+from semtropy.server.serve import ServerConfig
 from semtropy.server.settings import Settings
 
 from . import attack_all
@@ -166,7 +166,6 @@ def fuzz(cases: int, seed: int) -> None:
     with ExitStack() as stack:
         upstream = stack.enter_context(raw_upstream(lambda body, number: stream_reply()))
         settings = Settings(upstream=upstream.url, judge="exact", max_seconds=2, upstream_timeout=1)
-        limits = ConnectionLimits.of(settings)
-        url = stack.enter_context(served(create_app(settings), config=ServerConfig, limits=limits))
+        url = stack.enter_context(served(create_app(settings), config=ServerConfig, limits=settings))
         client = stack.enter_context(httpx.Client(timeout=30, headers={"accept-encoding": "identity"}))
         attack_all(_Fuzzed(url, upstream, client).attack, cases, seed)

@@ -32,7 +32,6 @@ from .traffic import Traffic
 
 if TYPE_CHECKING:
     from ..nouns import Judge, Model
-    from .backends import Backend
 
 
 THREADS = 32
@@ -46,7 +45,7 @@ def create_app(
     settings = settings or Settings()
     metrics = Metrics()
     policy = Policy(settings, Instruments(settings, judge))
-    backend: Backend = LocalBackend(settings, model)
+    backend: LocalBackend | UpstreamBackend = LocalBackend(settings, model)
     if settings.upstream is not None:
         backend = UpstreamBackend(settings, settings.upstream)
     app = FastAPI(

@@ -27,7 +27,7 @@ from ..tracing import record_verdict
 from ..verdict import Outcome
 from .errors import error_kind
 from .instruments import JUDGED_CHARACTERS
-from .telemetry import log, timed_estimator, timed_judge, timed_model
+from .telemetry import TimedEstimator, TimedJudge, log, timed_model
 
 if TYPE_CHECKING:
     from ..conversation import Prompt
@@ -259,7 +259,7 @@ class Checks:
         """
         terms = self._terms(options, model.name, tenant)
         chosen_judge = self.policy.judge(options.judge, model)
-        judge = Cached(timed_judge(chosen_judge, self.metrics), capacity=JUDGEMENTS)
+        judge = Cached(TimedJudge(chosen_judge, self.metrics), capacity=JUDGEMENTS)
         claims = self._claims(chosen_judge, terms, structure)
         second = () if terms.second is None else (self.policy.instruments.second,)
         asked = timed_model(model, self.metrics)
@@ -289,7 +289,7 @@ class Checks:
 
     def _terms(self, options: CheckOptions, model: str | None = None, tenant: Tenant | None = None) -> Terms:
         terms = self.policy.terms(options, model, tenant)
-        return replace(terms, estimator=timed_estimator(terms.estimator, self.metrics))
+        return replace(terms, estimator=TimedEstimator(terms.estimator, self.metrics))
 
     def _claims(self, judge: Judge | None, terms: Terms, structure: Structure | None) -> ClaimTerms | None:
         """How long answers are judged: by their claims, unless something else is asked for whole answers."""

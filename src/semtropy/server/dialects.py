@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadReply
 from ..models.replies import MOST_CALLS, content_text, sample_with_calls, well_formed
@@ -40,42 +40,6 @@ class Replacement:
     text: str
     finish: str | None
     calls: Sequence[Any] = ()
-
-
-class StreamReader(Protocol):
-    """Collects an answer from the events of a stream, and holds back its end until the verdict is known."""
-
-    def feed(self, raw: bytes) -> list[bytes]:
-        """Read one event; the events that can be passed on now."""
-        ...
-
-    def answer(self) -> ReadAnswer | None:
-        """The answer so far, None where it is not text (and no call of a tool)."""
-        ...
-
-    def ending(self, payload: dict[str, Any], place: str) -> bytes:
-        """The end of the stream with the verdict in it; `place` is that of the settings."""
-        ...
-
-
-class Dialect(Protocol):
-    """One protocol. `calls` in its constructors says whether tool calls are answers."""
-
-    def reader(self) -> StreamReader:
-        """A reader for one stream."""
-        ...
-
-    def answer(self, body: Any) -> ReadAnswer | None:
-        """The answer in a reply, None where it is not text (and no call of a tool)."""
-        ...
-
-    def reply(self, body: dict[str, Any], said: Replacement) -> dict[str, Any]:
-        """The reply with `said` as its only answer."""
-        ...
-
-    def events(self, reader: StreamReader, said: Replacement) -> list[bytes]:
-        """The events of a stream with `said` as its only answer."""
-        ...
 
 
 def kept_fields(body: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -120,10 +84,11 @@ class ChatDialect:
         self.kind, self.calls = kind, calls
 
     def reader(self) -> ChatReader:
+        """A reader for one stream."""
         return ChatReader(self)
 
     def answer(self, body: Any) -> ReadAnswer | None:
-        """The answer in the first choice.
+        """The answer in the first choice, None where it is not text (and no call of a tool).
 
         >>> ChatDialect("chat").answer({"choices": [{"message": {"content": "Paris"}}]}).sample.text
         'Paris'
@@ -153,7 +118,7 @@ class ChatDialect:
         return ReadAnswer(sample, finish if isinstance(finish, str) else None, made, alone)
 
     def reply(self, body: dict[str, Any], said: Replacement) -> dict[str, Any]:
-        """The completion without log-probabilities and alternatives."""
+        """The completion with `said` as its only answer, without log-probabilities."""
         part: dict[str, Any] = {"text": said.text}
         if self.kind == "chat":
             part = {"message": {**_message(said), "refusal": None}}
@@ -161,6 +126,7 @@ class ChatDialect:
         return {**kept_fields(body, (*_FRAME, "usage")), "choices": [choice]}
 
     def events(self, reader: StreamReader, said: Replacement) -> list[bytes]:
+        """The events of a stream with `said` as its only answer."""
         assert isinstance(reader, ChatReader)
         parts: list[dict[str, Any]] = [{"text": said.text}, {"text": ""}]
         if self.kind == "chat":
@@ -197,7 +163,7 @@ class ChatReader:
         return {**self._first, "choices": [] if part is None else [choice], **fields}
 
     def feed(self, raw: bytes) -> list[bytes]:
-        """Read one event; those that are not completion chunks are passed on unread."""
+        """Read one event; the events that can be passed on now. Those that are no completion chunks are not read."""
         if is_done(raw) or not raw:
             self._held += [raw] if raw else []
             return []
@@ -276,7 +242,10 @@ class ChatReader:
         return self._dialect.answer({"choices": [choice]})
 
     def ending(self, payload: dict[str, Any], place: str) -> bytes:
-        """Clients that know nothing of semtropy read `choices[0]` of every chunk: the verdict is in one that has it."""
+        """The end of the stream with the verdict in it; `place` is that of the settings.
+
+        Clients that know nothing of semtropy read `choices[0]` of every chunk: the verdict is in one that has it.
+        """
         done = self._held.pop() if self._held and is_done(self._held[-1]) else b""
         held = b"".join(self._held)
         if place == "headers":
@@ -454,6 +423,11 @@ class ResponsesReader:
                 return event({**held, "response": {**held["response"], "semtropy": payload}}, held["type"])
         # Or the stream broke off before its end.
         return event({"type": "semtropy.verdict", "semtropy": payload}, "semtropy.verdict") + self._last
+
+
+Dialect = ChatDialect | ResponsesDialect
+StreamReader = ChatReader | ResponsesReader
+"""Collects an answer from the events of a stream, and holds back its end until the verdict is known."""
 
 
 def output_message(text: str, status: str) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from .telemetry import log
 if TYPE_CHECKING:
     from fastapi import Request
 
-    from .backends import Backend
+    from .backends.local import LocalBackend
+    from .backends.upstream import UpstreamBackend
     from .checks import Checks
     from .policy import Policy
     from .settings import Settings
@@ -30,7 +31,7 @@ class Gateway:
     """The parts of a gateway, and whether it is ready; `load_error` says why it cannot be."""
 
     settings: Settings
-    backend: Backend
+    backend: LocalBackend | UpstreamBackend
     policy: Policy
     checks: Checks
     metrics: Metrics

@@ -85,27 +85,10 @@ IN_CONVERSATION = "samples would become part of the stored conversation: nothing
 IN_BACKGROUND = "the answer is made in the background: nothing was checked"
 # Fields that the check sets itself when it draws samples; all others are sent as the client wrote them.
 _SET_BY_CHECK = {
-    "model",
-    "stream",
-    "stream_options",
-    "n",
-    "best_of",
-    "echo",
-    "suffix",
-    "temperature",
-    "top_p",
-    "seed",
-}
-_SET_BY_CHECK |= {
-    "logprobs",
-    "top_logprobs",
-    "max_tokens",
-    "max_completion_tokens",
-    "semtropy",
-    "store",
-    "metadata",
-}
-_SET_BY_CHECK |= {"include", "max_output_tokens", "background"}
+    "model", "stream", "stream_options", "n", "best_of", "echo", "suffix", "temperature", "top_p", "seed", "logprobs",
+    "top_logprobs", "max_tokens", "max_completion_tokens", "max_output_tokens", "semtropy", "store", "metadata",
+    "include", "background",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +229,7 @@ def read_completion_request(
         options = CheckOptions.model_validate({} if chosen is None else _object(chosen, "semtropy"))
     except ValidationError as error:
         raise Problem(400, f"semtropy: {_first_error(error)}") from None
-    size = characters(held)
-    if size > max_prompt:
-        raise Problem(413, f"the prompt has {size} characters: at most {max_prompt} are allowed")
+    refuse_long_prompt(held, max_prompt)
     return CompletionRequest(kind, raw, body, options, caller)
 
 
@@ -304,15 +285,16 @@ def _text(content: Any) -> str | None:
     return content if isinstance(content, str) and content.strip() else None
 
 
-def characters(value: Any) -> int:
-    """The characters of all strings inside, image URLs included; without recursion, as values may be nested deeply."""
-    total, waiting = 0, [value]
-    while waiting:
+def refuse_long_prompt(prompt: Any, most: int) -> None:
+    """Raise 413 for a prompt with more characters in all of its strings, image URLs included."""
+    size, waiting = 0, [prompt]
+    while waiting:  # without recursion, as values may be nested deeply
         part = waiting.pop()
         if isinstance(part, str):
-            total += len(part)
+            size += len(part)
         elif isinstance(part, list):
             waiting += part
         elif isinstance(part, dict):
             waiting += part.values()
-    return total
+    if size > most:
+        raise Problem(413, f"the prompt has {size} characters: at most {most} are allowed")

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,24 +43,11 @@ except ImportError:  # httptools is optional: h11 is slower, and always there
     _HTTPTOOLS = False
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """Limits of each connection, and on their number."""
-
-    head_bytes: int = 64_000
-    seconds: float = 60.0
-    connections: int = 1000
-
-    @classmethod
-    def of(cls, settings: Settings) -> ConnectionLimits:
-        return cls(settings.max_header, settings.client_timeout, settings.max_connections)
-
-
 class ServerConfig(uvicorn.Config):
-    """uvicorn's configuration with `limits` for `LimitedProtocol`."""
+    """uvicorn's configuration with the limits of `LimitedProtocol`, which are settings."""
 
-    def __init__(self, *arguments: Any, limits: ConnectionLimits, **options: Any) -> None:
-        fixed = {"http": LimitedProtocol, "ws": "none", "h11_max_incomplete_event_size": limits.head_bytes}
+    def __init__(self, *arguments: Any, limits: Settings, **options: Any) -> None:
+        fixed = {"http": LimitedProtocol, "ws": "none", "h11_max_incomplete_event_size": limits.max_header}
         super().__init__(*arguments, **(options | fixed))
         self.limits = limits
 
@@ -80,10 +67,10 @@ class LimitedProtocol(_Base):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self._limits.connections:
+        if len(self.connections) > self._limits.max_connections:
             self._refuse(b"503 Service Unavailable", b"too many connections")
         else:
-            self._timer = self.loop.call_later(self._limits.seconds, self._too_slow)
+            self._timer = self.loop.call_later(self._limits.client_timeout, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -102,14 +89,14 @@ class LimitedProtocol(_Base):
             # Trailers, the lines after the last chunk of a body, are a head too; the time for them is that of the body.
             in_trailers = self._after_chunk_size and not self._body_came
             self._head = self._head + len(data) if in_trailers else 0
-            if self._head > self._limits.head_bytes:
+            if self._head > self._limits.max_header:
                 self._refuse(b"431 Request Header Fields Too Large", b"the trailers are too large")
             return
         self._head += len(data)
-        if self._head > self._limits.head_bytes:
+        if self._head > self._limits.max_header:
             self._refuse(b"431 Request Header Fields Too Large", b"the request head is too large")
         elif self._timer is None and not self.transport.is_closing():
-            self._timer = self.loop.call_later(self._limits.seconds, self._too_slow)
+            self._timer = self.loop.call_later(self._limits.client_timeout, self._too_slow)
 
     if _HTTPTOOLS:
         _in_head = True
@@ -150,7 +137,7 @@ class LimitedProtocol(_Base):
     def pause_writing(self) -> None:
         super().pause_writing()
         if self._writing is None:
-            self._writing = self.loop.call_later(self._limits.seconds, self.transport.abort)
+            self._writing = self.loop.call_later(self._limits.client_timeout, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -173,7 +160,7 @@ class LimitedProtocol(_Base):
     def _abort_in_time(self) -> None:
         """Bound the end of a connection: closing it waits until the client has read what was sent."""
         if self.transport.is_closing() and self._closing is None:
-            self._closing = self.loop.call_later(self._limits.seconds, self.transport.abort)
+            self._closing = self.loop.call_later(self._limits.client_timeout, self.transport.abort)
 
     def _too_slow(self) -> None:
         self._timer = None
@@ -251,7 +238,7 @@ def serve(settings: Settings) -> int:
     settings = replace(settings, learned=settings.learned or _learned_folder())
     config = ServerConfig(
         partial(_application, settings),
-        limits=ConnectionLimits.of(settings),
+        limits=settings,
         factory=True,
         host=settings.host,
         port=settings.port,

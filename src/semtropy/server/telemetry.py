@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -47,60 +47,34 @@ class Metrics:
     """Counters, gauges and histograms of one application, in a separate registry."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
-            "semtropy_requests",
-            "Requests answered, by route and status",
-            ["route", "status"],
-            registry=registry,
+        self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry, multiprocess_mode="livesum")
+        self.requests = counter(
+            "semtropy_requests", "Requests answered, by route and status", ["route", "status"]
         )
-        self.checks = Counter(
-            "semtropy_checks",
-            "Checks finished: steady, flagged, undecided, no answer or error",
-            ["outcome"],
-            registry=registry,
-        )
-        self.runs = Counter(
-            "semtropy_runs",
-            "Source of each check: new, shared or cached",
-            ["source"],
-            registry=registry,
-        )
-        self.samples = Counter("semtropy_samples", "Samples drawn", registry=registry)
-        self.saved = Counter(
-            "semtropy_samples_saved",
-            "Samples a fixed ten would have drawn beyond those drawn",
-            registry=registry,
-        )
-        self.tokens = Counter("semtropy_tokens", "Tokens generated for samples", registry=registry)
-        self.second_answers = Counter(
-            "semtropy_second_answers", "Answers of the second model", registry=registry
-        )
-        self.second_tokens = Counter(
-            "semtropy_second_tokens", "Tokens generated for answers of the second model", registry=registry
-        )
-        self.pairs = Counter("semtropy_judge_pairs", "Pairs of answers judged", registry=registry)
-        self.blocked = Counter("semtropy_blocked", "Answers replaced by the refusal", registry=registry)
-        self.errors = Counter("semtropy_errors", "Errors, by kind", ["kind"], registry=registry)
+        outcomes = "Checks finished: steady, flagged, undecided, no answer or error"
+        self.checks = counter("semtropy_checks", outcomes, ["outcome"])
+        self.runs = counter("semtropy_runs", "Source of each check: new, shared or cached", ["source"])
+        self.samples = counter("semtropy_samples", "Samples drawn")
+        saved = "Samples a fixed ten would have drawn beyond those drawn"
+        self.saved = counter("semtropy_samples_saved", saved)
+        self.tokens = counter("semtropy_tokens", "Tokens generated for samples")
+        self.second_answers = counter("semtropy_second_answers", "Answers of the second model")
+        second_tokens = "Tokens generated for answers of the second model"
+        self.second_tokens = counter("semtropy_second_tokens", second_tokens)
+        self.pairs = counter("semtropy_judge_pairs", "Pairs of answers judged")
+        self.blocked = counter("semtropy_blocked", "Answers replaced by the refusal")
+        self.errors = counter("semtropy_errors", "Errors, by kind", ["kind"])
         self.seconds = Histogram(
             "semtropy_seconds",
             f"Latency of each part: {', '.join(PARTS)}",
             ["part"],
             buckets=_BUCKETS,
-            registry=registry,
+            registry=self.registry,
         )
-        self.busy = Gauge(
-            "semtropy_requests_in_progress",
-            "Requests under way",
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
-        self.waiting = Gauge(
-            "semtropy_requests_waiting",
-            "Requests in the queue",
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
+        self.busy = gauge("semtropy_requests_in_progress", "Requests under way")
+        self.waiting = gauge("semtropy_requests_waiting", "Requests in the queue")
         for source in ("new", "shared", "cached"):
             self.runs.labels(source)
         for outcome in (*Outcome, "error"):
@@ -108,14 +82,9 @@ class Metrics:
         for part in PARTS:
             self.seconds.labels(part)
 
-    @contextmanager
-    def timed(self, part: str) -> Iterator[None]:
+    def timed(self, part: str) -> AbstractContextManager[object]:
         """Observe how long the block takes, also when it raises."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds.labels(part).observe(time.perf_counter() - start)
+        return self.seconds.labels(part).time()
 
     def run_finished(self, step: Step) -> None:
         """Count a run that has finished."""
@@ -244,7 +213,9 @@ class _TimedAsyncModel(_TimedModel):
             return None if weigh is None else cast("Sample | None", await weigh(prompt, answer))
 
 
-class _TimedJudge:
+class TimedJudge:
+    """A judge with its calls timed."""
+
     def __init__(self, judge: Judge, metrics: Metrics) -> None:
         self._judge, self._metrics = judge, metrics
         hand_on(judge, self)
@@ -260,7 +231,9 @@ class _TimedJudge:
             return cast("Floats", self._judge.relation(batch))  # type: ignore[attr-defined]
 
 
-class _TimedEstimator:
+class TimedEstimator:
+    """An estimator with its calls timed."""
+
     def __init__(self, estimator: Estimator, metrics: Metrics) -> None:
         self.name, self._estimator, self._metrics = estimator.name, estimator, metrics
         self.has_variance, self.uses_answer = estimator.has_variance, estimator.uses_answer
@@ -270,9 +243,9 @@ class _TimedEstimator:
     def state(self) -> str | None:
         return cast("str | None", getattr(self._estimator, "state", None))
 
-    def now(self) -> _TimedEstimator:
+    def now(self) -> TimedEstimator:
         now = getattr(self._estimator, "now", None)
-        return self if now is None else _TimedEstimator(now(), self._metrics)
+        return self if now is None else TimedEstimator(now(), self._metrics)
 
     def __call__(self, evidence: Evidence) -> Belief:
         with self._metrics.timed("estimating"):
@@ -286,13 +259,3 @@ class _TimedEstimator:
 def timed_model(model: Model, metrics: Metrics) -> Model:
     """The model with its draws timed; it has `asample` exactly where the model has."""
     return (_TimedAsyncModel if hasattr(model, "asample") else _TimedModel)(model, metrics)
-
-
-def timed_judge(judge: Judge, metrics: Metrics) -> Judge:
-    """The judge with its calls timed."""
-    return _TimedJudge(judge, metrics)
-
-
-def timed_estimator(estimator: Estimator, metrics: Metrics) -> Estimator:
-    """The estimator with its calls timed."""
-    return _TimedEstimator(estimator, metrics)

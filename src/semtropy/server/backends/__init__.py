@@ -2,47 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 from ...models.endpoint import CODINGS, BrokenCoding, unpacked
 from ..errors import Problem
-
-if TYPE_CHECKING:
-    from ...nouns import Model, Sample
-    from ..middleware import Caller
-    from ..requests import CompletionRequest
-
-
-class Backend(Protocol):
-    """Answers completion requests, and draws further answers to them."""
-
-    name: str
-
-    def load(self) -> None:
-        """Load what it needs to answer."""
-        ...
-
-    async def open(self, request: CompletionRequest, headers: Mapping[str, str]) -> BackendReply:
-        """Answer a request; the reply's body is read as it comes."""
-        ...
-
-    def sampler(self, request: CompletionRequest) -> Model:
-        """A model that draws further answers to the request."""
-        ...
-
-    def weighed(self, request: CompletionRequest, answer: Sample) -> Sample:
-        """The client's answer as evidence: its log-probability is that under the distribution of the samples."""
-        ...
-
-    def model(self, name: str | None, caller: Caller) -> Model:
-        """The model that /v1/check asks."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close its connections."""
-        ...
 
 
 @dataclass(slots=True)

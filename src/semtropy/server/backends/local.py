@@ -45,7 +45,7 @@ class LocalBackend:
         """There is nothing to close."""
 
     async def open(self, request: CompletionRequest, headers: Mapping[str, str]) -> BackendReply:
-        """Answer a request."""
+        """Answer a request; the reply's body is read as it comes."""
         prompt = request.prompt
         if prompt is None:
             raise Problem(400, "the built-in model answers one question in text: none was found")

@@ -155,15 +155,9 @@ def _newly_refused(error: Refused, sent: set[str]) -> frozenset[str]:
 
 
 _HOP_BY_HOP = {
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "upgrade",
-}
-_HOP_BY_HOP |= {"transfer-encoding", "content-length", "content-encoding", "server", "date"}
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "upgrade",
+    "transfer-encoding", "content-length", "content-encoding", "server", "date",
+}  # fmt: skip
 # The gateway's own to say: its verdict, and which other web sites may read its replies.
 _NOT_PASSED_BACK = ("x-semtropy-", "access-control-")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

@@ -20,18 +20,17 @@ from ...nouns import Partition, Sample
 from ...stopping import suspicion
 from ...structured import load_structure
 from ...verdict import Outcome
-from ..errors import Problem, as_problem, error_body, error_kind
+from ..errors import as_problem, error_body, error_kind
 from ..gateway import gateway_of
 from ..middleware import caller_of, while_connected
 from ..policy import terms_to_json
 from ..proxy import is_withheld, trimmed, trimmed_verdict, withheld_verdict, without_texts
-from ..requests import characters
+from ..requests import refuse_long_prompt
 from ..schemas import CheckRequest  # noqa: TC001 (FastAPI reads the annotation)
 from ..sse import event
 from ..telemetry import LOG_FIELDS
 
 if TYPE_CHECKING:
-    from ...conversation import Prompt
     from ...inquiry.steps import ClaimStep, FieldStep, Step
     from ...nouns import Belief, Floats, Token
     from ...verdict import Verdict
@@ -223,7 +222,7 @@ async def check(body: CheckRequest, request: Request) -> Response:
     """Check a question: the verdict, or with `stream` a server-sent event per step and then the verdict."""
     gateway = gateway_of(request)
     prompt = body.asked()
-    refuse_long_prompt(prompt, gateway)
+    refuse_long_prompt(prompt, gateway.settings.max_prompt)
     gateway.policy.permit(body)
     caller = caller_of(request.scope, gateway.settings)
     model = gateway.backend.model(body.model, caller)
@@ -329,10 +328,3 @@ def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
         ):
             data["sentence"] = opinion.sentence()
     return shown | said
-
-
-def refuse_long_prompt(prompt: Prompt, gateway: Gateway) -> None:
-    """Raise 413 for a prompt above `max_prompt`."""
-    limit, size = gateway.settings.max_prompt, characters(prompt)
-    if size > limit:
-        raise Problem(413, f"the prompt has {size} characters: at most {limit} are allowed")

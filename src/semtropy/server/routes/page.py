@@ -18,9 +18,10 @@ from ..errors import Problem
 from ..gateway import gateway_of
 from ..middleware import is_operator
 from ..policy import terms_to_json
+from ..requests import refuse_long_prompt
 from ..schemas import ReplayRequest  # noqa: TC001 (FastAPI reads the annotation)
-from .check import refuse_long_prompt, step_to_json, verdict_to_json
 from .check import replay as replay_steps
+from .check import step_to_json, verdict_to_json
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -115,7 +116,7 @@ def _rule(settings: Settings) -> dict[str, Any]:
 async def replay(body: ReplayRequest, request: Request) -> Response:
     """The same samples under other terms: the last step and the verdict."""
     gateway = gateway_of(request)
-    refuse_long_prompt(body.prompt, gateway)
+    refuse_long_prompt(body.prompt, gateway.settings.max_prompt)
     terms = await asyncio.to_thread(gateway.policy.what_if, body)
     try:
         steps = await asyncio.to_thread(replay_steps, body.prompt, body.answer, body.samples, terms)
