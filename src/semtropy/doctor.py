@@ -1,4 +1,4 @@
-"""What a model really does, found out with about a dozen short answers: `examine` yields its findings one by one.
+"""What a model really does, found out with nine short answers: `examine` yields its findings one by one.
 
 The documentation of an endpoint rarely says whether it caches, whether its log-probabilities cover the whole answer, or
 which parameters it leaves aside. A verdict depends on all of these.

@@ -123,21 +123,23 @@ class Options(TypedDict, total=False):
     ]
     second: Annotated[
         Any,
-        Option("another model, as for `model`, asked the same where its word can change the verdict; or a "
-               "list of its answers. Several as a tuple"),
+        Option("another model, as for `model`, to ask the same question where its answer can change the "
+               "verdict; or a list of its answers. A tuple holds several models"),
         Flag("second",
-             "another model (named like --model) that is asked the same where its word can change the "
-             "verdict; may be given several times", kind=list, metavar="M", config=True,
-             setting="another model, such as openai:MODEL, that is asked the same where its word can "
-             "change the verdict; the prompts of all clients go to it"),
-        Flag("second_base_url", "base URL of second models openai:MODEL; its key is in $SECOND_API_KEY",
+             "another model, named like --model, to ask the same question where its answer can change the "
+             "verdict; may be repeated", kind=list, metavar="M", config=True,
+             setting="another model, such as openai:MODEL, to ask the same question where its answer can "
+             "change the verdict; it sees the prompts of all clients"),
+        Flag("second_base_url",
+             "base URL of the second model, for openai:MODEL; its key is read from $SECOND_API_KEY",
              metavar="URL", config=True),
     ]
     second_when: Annotated[
         str,
-        Option('"auto" (default) or "always"', default="auto"),
+        Option('when to ask second models: "auto" (default), where it can change the verdict, or "always"',
+               default="auto"),
         Flag("second_when",
-             "when second models are asked: auto (default; where that can change the verdict) or always",
+             "when to ask second models: auto (default), where it can change the verdict, or always",
              among=("auto", "always")),
     ]
     schema: Annotated[
@@ -174,12 +176,12 @@ class Options(TypedDict, total=False):
     ]
     claims: Annotated[
         "str | None",
-        Option('how long answers are judged: "auto" (default) claim by claim where there are several, '
-               '"sentences" always so, "model" with claims that the model names, None as a whole',
+        Option('how to judge long answers: "auto" (default) claim by claim where there are several claims, '
+               '"sentences" always claim by claim, "model" with claims that the model lists, None as a whole',
                default="auto"),
         Flag("claims",
-             "how long answers are judged: auto (default) claim by claim where there are several, "
-             "sentences always so, model with claims that the model names, none as a whole",
+             "how to judge long answers: auto (default) claim by claim where there are several claims, "
+             "sentences always claim by claim, model with claims that the model lists, none as a whole",
              among=("auto", "sentences", "model", "none")),
     ]
     ask: Annotated[
@@ -201,15 +203,15 @@ class Options(TypedDict, total=False):
                "LearnedPrior, learns from every question that a Checker is asked, from the counts of its "
                "samples alone"),
         Flag("prior",
-             "a prior fitted on training questions, or `learn` for one that learns from every prompt as it "
-             "goes (default: the one that ships, and learn with --file and no --calibration)",
+             "a prior fitted on training questions, or `learn` for one that learns from every prompt "
+             "(default: the prior that ships; with --file and no --calibration, learn)",
              metavar="FILE", config=True,
-             setting="learn: a prior for each model, which learns from the counts of every check; default: "
-             "the one that ships; or a file with a prior fitted on training questions",
+             setting="`learn` keeps a prior for each model, which learns from the counts of every check; "
+             "`default` is the prior that ships; a file holds a prior fitted on training questions",
              setting_default="learn"),
-        Flag("learned", "keep what the prior learns in FILE, and begin with what is there: counts, no text",
+        Flag("learned", "keep what the prior learns in FILE (counts, no text), and start from what FILE has",
              metavar="FILE",
-             setting="folder in which learned priors are kept across restarts, as counts without text; "
+             setting="folder that keeps learned priors across restarts, as counts without text; "
              "none keeps nothing (default: learned in the cache folder)"),
     ]
     claim_prior: Annotated[
@@ -249,7 +251,7 @@ class Options(TypedDict, total=False):
              setting="upper limit on the seconds of a check, whatever a request sets", setting_default=30.0,
              setting_least=0.1, request={"ge": 0.1}),
         Flag("price_per_token",
-             "what a generated token costs: the cost of the check is printed, and --max-cost can limit it",
+             "what a generated token costs, to print what the check cost and to limit it with --max-cost",
              kind=float, metavar="P", config=True),
         Flag("max_cost", "stop before the check costs more than this", kind=float, metavar="C"),
     ]
@@ -261,20 +263,20 @@ class Options(TypedDict, total=False):
     ]
     answer: Annotated[
         "str | Sample | None",
-        Option("the answer to judge, a str or a Sample, where there is one already; default: the model "
+        Option("the answer to judge, a str or a Sample, if you already have one; default: the model "
                "gives one"),
         Flag("answer", "judge this answer instead of asking for one", metavar="TEXT",
              request={"max_length": 100_000, "description": "judge this answer; no other is drawn"}),
     ]
     samples: Annotated[
         "Sequence[str | Sample] | None",
-        Option("other answers to the same prompt that are there already, texts or Samples, with `answer`; "
-               "no model is asked unless one is given, which may then add to them"),
+        Option("other answers to the same prompt that you already have, texts or Samples, with `answer`; "
+               "semtropy asks no model unless you name one, which may then add to them"),
     ]
     answer_temperature: Annotated[
         float,
         Option("the temperature of the answer; default 0.1", default=ANSWER_TEMPERATURE),
-        Flag("answer_temperature", "the temperature of the answer that is asked for (default: 0.1)",
+        Flag("answer_temperature", "the temperature at which the answer is drawn (default: 0.1)",
              kind=float, metavar="T"),
     ]
     threshold: Annotated[

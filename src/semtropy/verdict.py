@@ -72,9 +72,7 @@ class VerdictAgreement:
         >>> VerdictAgreement(0.83, (0.61, 0.95)).sentence()
         'Asked again, the model would give this answer 83 times in 100 (90% interval: 61 to 95).'
         """
-        often = percent(self.mean)
-        unit = "time" if often[-2:] in ("1", " 1") else "times"
-        times = f"Asked again, the model would give this answer {often} {unit} in 100"
+        times = f"Asked again, the model would give this answer {_times(self.mean)} in 100"
         if self.interval is None:
             return f"{times}."
         low, high = map(percent, self.interval)
@@ -146,7 +144,7 @@ class FieldVerdict:
     >>> found = (Meaning("1912", 3, 0.1, has_answer=True), Meaning("1911", 2))
     >>> agreement = VerdictAgreement(0.55, (0.25, 0.83))
     >>> print(FieldVerdict("year", 1912, True, Outcome.FLAGGED, Entropy(0.8), found, agreement).sentence())
-    year: 1912 (flagged; 3 of 5 samples agree; asked again, 55 times in 100)
+    year: 1912 (flagged; 3 of 5 samples agree; asked again, the model would give it 55 times in 100)
     """
 
     name: str
@@ -185,7 +183,7 @@ class FieldVerdict:
         if drawn:
             said.append(f"{own} of {drawn} samples agree")
         if self.agreement is not None:
-            said.append(f"asked again, {percent(self.agreement.mean)} times in 100")
+            said.append(f"asked again, the model would give it {_times(self.agreement.mean)} in 100")
         value = f"without {self.shown}" if self.name.endswith("[+]") else self.shown
         return f"{self.name}: {value} ({'; '.join(said)})"
 
@@ -236,8 +234,9 @@ class ClaimVerdict:
 
     >>> agreement = VerdictAgreement(0.08, (0.0, 0.24))
     >>> claim = ClaimVerdict("He is from Perth.", 0, 17, Outcome.FLAGGED, agreement, 0, 2, 1, "Born in Hobart.")
-    >>> print(claim.sentence())
-    flagged: "He is from Perth." Of 3 samples 2 contradict it; asked again, 8 times in 100. Instead: "Born in Hobart."
+    >>> print(claim.sentence().replace("; ", ";\\n  "))
+    flagged: "He is from Perth." 2 of 3 samples contradict it;
+      asked again, the model would repeat it 8 times in 100. A sample says instead: "Born in Hobart."
     """
 
     text: str
@@ -259,8 +258,10 @@ class ClaimVerdict:
 
     def sentence(self) -> str:
         """The claim, what the samples say of it, and what one says instead, in one line."""
-        instead = "" if self.instead is None else f' Instead: "{" ".join(self.instead.split())}"'
-        said = {"supports": " Another model says so, too.", "contradicts": " Another model says otherwise."}
+        instead = (
+            "" if self.instead is None else f' A sample says instead: "{" ".join(self.instead.split())}"'
+        )
+        said = {"supports": " Another model supports it.", "contradicts": " Another model contradicts it."}
         second = said.get(self.second or "", "")
         return f'{self.outcome}: "{self.text}" {self.counts()}; {self.repeated()}.{second}{instead}'
 
@@ -268,22 +269,24 @@ class ClaimVerdict:
         """What the samples say of it.
 
         >>> ClaimVerdict("", 0, 0, Outcome.STEADY, VerdictAgreement(0.5), 2, 0, 1).counts()
-        'Of 3 samples 2 support it'
+        '2 of 3 samples support it'
         """
         drawn = self.supported + self.contradicted + self.silent
         if not drawn:
             return "No sample was drawn"
-        of = "The one sample" if drawn == 1 else f"Of {drawn} samples"
-        said = [
-            f"{'' if drawn == 1 else f'{count} '}{verb}{'s' * (count == 1)} it"
-            for count, verb in ((self.supported, "support"), (self.contradicted, "contradict"))
-            if count
-        ]
-        return f"{of} {' and '.join(said) or ('does not mention it' if drawn == 1 else 'none mentions it')}"
+        votes = [(self.supported, "support"), (self.contradicted, "contradict")]
+        said = [(count, f"{verb}{'s' * (count == 1)} it") for count, verb in votes if count]
+        if not said:
+            none = {1: "The one sample does not mention", 2: "Neither sample mentions"}
+            return f"{none.get(drawn, f'None of {drawn} samples mentions')} it"
+        (count, first), *rest = said
+        whole = {1: "The one sample", 2: "Both samples"}.get(drawn, f"All {drawn} samples")
+        who = whole if count == drawn else f"{count} of {drawn} samples"
+        return " and ".join([f"{who} {first}", *(f"{count} {verb}" for count, verb in rest)])
 
     def repeated(self) -> str:
         """How often the model would make the claim again."""
-        return f"asked again, {percent(self.agreement.mean)} times in 100"
+        return f"asked again, the model would repeat it {_times(self.agreement.mean)} in 100"
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data."""
@@ -325,6 +328,16 @@ def percent(probability: float) -> str:
     if 0 < probability < 0.005:
         return "less than 1"
     return f"{100 * probability:.0f}"
+
+
+def _times(probability: float) -> str:
+    """A probability as "83 times", of 100; "less than 1 time" has no plural.
+
+    >>> _times(0.83), _times(0.01), _times(0.001)
+    ('83 times', '1 time', 'less than 1 time')
+    """
+    often = percent(probability)
+    return f"{often} time" if often.endswith(" 1") or often == "1" else f"{often} times"
 
 
 def _listed(interval: Sequence[float] | None) -> list[float] | None:
@@ -586,7 +599,8 @@ class Verdict:
         if self.second is not None:
             lines += [each.sentence() for each in (self.second, *self.second.others)]
             if not self.claims:
-                lines.append(f"Weighed together, it is right {percent(self.score or 0.0)} times in 100.")
+                models = "All models" if self.second.others else "Both models"
+                lines.append(f"{models} considered, the answer is right {_times(self.score or 0.0)} in 100.")
         if self.fields:
             lines += [f"  {field.sentence()}" for field in self.fields]
         elif self.claims:
@@ -597,7 +611,12 @@ class Verdict:
             lines += [self._samples_sentence(), self._entropy_sentence()]
         prior = [] if self.prior is None else [f"Prior: {self.prior}."]
         prior += [] if self.guarantee is None else [self.guarantee]
-        lines += [str(self.reason), self._cost(), *prior, *(f"Note: {warning}" for warning in self.warnings)]
+        lines += [
+            str(self.reason),
+            self._cost(),
+            *prior,
+            *(f"Note: {each.rstrip('.')}." for each in self.warnings),
+        ]
         steady = _STEADY if self.second is None else _BOTH
         caution = {Outcome.STEADY: steady, Outcome.FLAGGED: self._flag_caution()}.get(self.outcome)
         return [line.replace("\n", "\n    ") for line in (*lines, caution) if line is not None]
@@ -743,7 +762,9 @@ class Verdict:
             return f"{'Both' if n == 2 else f'All {n}'} samples mean what the answer means."
         if n == 1:
             return f"The one sample means something else: {_quoted(drawn[0].text)}"
-        agree = f"{own or 'None'} of {n} samples mean{'s' * (own == 1)} what the answer means"
+        none = "Neither sample means" if n == 2 else f"None of {n} samples means"
+        verb = "means" if own == 1 else "mean"
+        agree = f"{f'{own} of {n} samples {verb}' if own else none} what the answer means"
         if len(drawn) == 1:
             return f"{agree}; {'both' if n == 2 else 'all'} of them say {_quoted(drawn[0].text)}"
         if len(drawn) == n:

@@ -183,7 +183,7 @@ def test_warnings_name_what_was_missing():
     warnings = " ".join(conclude(step, allowed).warnings)
     assert "A made-up estimator." in warnings
     assert "1 of 4 samples came without the log-probability" in warnings
-    assert "1 of 4 samples were cut off" in warnings
+    assert "1 of 4 samples was cut off" in warnings
     assert "token budget could not be kept" in warnings
 
 

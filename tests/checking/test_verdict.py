@@ -110,7 +110,7 @@ def test_headlines():
         ((0,), "No sample was drawn: there is only the answer to go by."),
         ((1,), "The one sample means what the answer means."),
         ((0, 1), 'The one sample means something else: "b1".'),
-        ((0, 5), 'None of 5 samples mean what the answer means; all of them say "b1".'),
+        ((0, 5), 'None of 5 samples means what the answer means; all of them say "b1".'),
         ((1, 1, 1), "1 of 3 samples means what the answer means; the 3 samples mean 3 different things."),
         ((2, 3), '2 of 5 samples mean what the answer means; they fall into 2 meanings, the commonest "b1"'),
     ],

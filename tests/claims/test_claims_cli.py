@@ -78,4 +78,4 @@ def test_the_terminal_marks_the_claims(script: str) -> None:
 
 def test_show_groups_lists_all_claims(script: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(script, QUESTION, "--show-groups")
-    assert 'steady: "Ada died in 1852." Of 3 samples 3 support it' in capsys.readouterr().out
+    assert 'steady: "Ada died in 1852." All 3 samples support it' in capsys.readouterr().out

@@ -181,7 +181,9 @@ def register(commands: Any) -> None:
     add("--show-groups", action="store_true", help="list every wording under the meaning it was grouped with")
     add("--json", action="store_true", help="print the verdict as JSON, one line per prompt")
     add(
-        "--dry-run", action="store_true", help="say what would be asked and what it may cost, and ask nothing"
+        "--dry-run",
+        action="store_true",
+        help="print what a check would ask for and what it may cost, and ask nothing",
     )
     add_config(parser)
     parser.set_defaults(run=run)

@@ -27,7 +27,7 @@ def register(commands: Any) -> None:
         "demo",
         help="see three verdicts on the built-in model: a fact, a made-up name, a paragraph",
         description="Check a question that the small built-in model knows, one that it cannot know, and a paragraph, "
-        "and say what sets them apart. Takes less than a minute, and needs no key.",
+        "and explain how the verdicts differ. Takes less than a minute, and needs no key.",
     )
     parser.add_argument("--seed", type=int, default=1, help="seed for the draws (default: 1)")
     parser.set_defaults(run=run)
@@ -39,8 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     known, obscure = (_show(question, check(question, rng=arguments.seed)) for question in (KNOWN, OBSCURE))
     say(f"\n{textwrap.fill(summary(known, obscure), 100)}")
-    _show(PARAGRAPH, check(PARAGRAPH, rng=arguments.seed, max_tokens=PARAGRAPH_TOKENS))
-    say("\nA paragraph is judged claim by claim: three more paragraphs serve all of its claims.")
+    long = _show(PARAGRAPH, check(PARAGRAPH, rng=arguments.seed, max_tokens=PARAGRAPH_TOKENS))
+    say(
+        f"\nEach claim of a paragraph gets a verdict. The same {long.samples} samples of it served all claims."
+    )
     say("\nNow your own question:\n")
     say(textwrap.indent("\n".join(next_steps()), "  "))
     return 0

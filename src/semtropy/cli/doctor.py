@@ -1,4 +1,4 @@
-"""`semtropy doctor`: what a model and a judge really do, found out with a dozen short answers."""
+"""`semtropy doctor`: what a model and a judge really do, found out with nine short answers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor",
         help="find out what a model really does, and what a check of it costs",
-        description="Ask a model for about a dozen short answers and say what it does: whether samples differ, which "
-        "log-probabilities it gives, what it refuses, how fast it is, what a check costs; and test the judge. Each "
-        "finding comes with what to do.",
+        description="Ask a model for nine short answers and report what it does: whether samples differ, which "
+        "log-probabilities it gives, what it refuses, how fast it is, what a check costs. Test the judge, too. Each "
+        "problem comes with what to do about it.",
     )
     add = parser.add_argument
     add("--model", default="smollm2", help="the model (default: smollm2, the built-in one)")

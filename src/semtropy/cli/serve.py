@@ -37,6 +37,8 @@ _METAVAR = {int: "N", float: "X", str: "TEXT", tuple: "A,B"}
 
 
 def _default(value: object) -> str:
+    if value == ():
+        return " (default: none)"
     return f" (default: {value:.4g})" if isinstance(value, float) else f" (default: {value})"
 
 

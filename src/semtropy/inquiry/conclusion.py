@@ -357,7 +357,7 @@ def _sample_warnings(step: Step) -> Iterator[str]:
         )
     if cut:
         counted = "" if step.claims else ": they are counted, but do not tighten the lower bounds"
-        yield f"{cut} of {n} samples were cut off at the length limit{counted}."
+        yield f"{cut} of {n} samples {'was' if cut == 1 else 'were'} cut off at the length limit{counted}."
     if empty:
         yield f"{empty} of {n} samples {'was' if empty == 1 else 'were'} empty."
     unparsed = sum(sample.text == UNPARSED_TEXT for field in step.fields[:1] for sample in field.step.samples)

@@ -4,7 +4,7 @@ import { element } from "./draw.js";
 import { OUTCOMES, table, verdict } from "./fields.js";
 import { percent, plural } from "./words.js";
 
-const SECOND = { supports: "says so too", contradicts: "says otherwise", silent: "does not mention it" };
+const SECOND = { supports: "supports it", contradicts: "contradicts it", silent: "does not mention it" };
 
 // The answer as one passage: claims that are not steady link to what is known of them.
 export function drawPassage(holder, text, claims) {
@@ -27,9 +27,10 @@ export function drawPassage(holder, text, claims) {
 
 function counts({ supported, contradicted, silent }) {
   const drawn = supported + contradicted + silent;
-  if (!drawn) return "no sample was drawn";
+  if (!drawn) return "No sample was drawn";
   const found = [[supported, "supports it", "support it"], [contradicted, "contradicts it", "contradict it"]].filter(([count]) => count);
-  return `of ${plural(drawn, "sample")} ${found.map(([count, one, many]) => `${count} ${count === 1 ? one : many}`).join(" and ") || "none mentions it"}`;
+  if (!found.length) return drawn === 1 ? "The one sample does not mention it" : `None of ${drawn} samples mentions it`;
+  return found.map(([count, one, many], k) => `${k ? count : `${count} of ${plural(drawn, "sample")}`} ${count === 1 ? one : many}`).join(" and ");
 }
 
 function brief({ supported, contradicted, silent }) {
@@ -44,8 +45,7 @@ export function drawDoubts(holder, claims) {
   holder.replaceChildren(...open.map((claim) => {
     const head = element("p", {}, element("span", { class: `pill small ${OUTCOMES[claim.outcome]}` }, verdict(claim.outcome)), ` ${claim.text ?? "(withheld)"}`);
     const second = SECOND[claim.second] ? ` Another model ${SECOND[claim.second]}.` : "";
-    const said = counts(claim);
-    const why = element("p", { class: "quiet" }, `${said[0].toUpperCase()}${said.slice(1)}; asked again, ${percent(claim.agreement.mean)} times in 100.${second}`);
+    const why = element("p", { class: "quiet" }, `${counts(claim)}; asked again, the model would repeat it ${percent(claim.agreement.mean)} times in 100.${second}`);
     const made = element("li", { id: `claim-${claim.k}`, tabindex: "-1" }, head, why);
     if (claim.instead) made.append(element("p", { class: "instead" }, element("span", { class: "quiet" }, "A sample says instead: "), claim.instead));
     return made;
