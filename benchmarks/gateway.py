@@ -57,7 +57,7 @@ def upstream(faults: bool) -> Iterator[str]:
 def gateway(base: str, *flags: str) -> Iterator[tuple[str, int]]:
     """`semtropy serve` in a process of its own: its address and process id."""
     port = free_port()
-    command = [sys.executable, "-m", "semtropy.cli", "serve", "--port", str(port), "--judge", "exact"]
+    command = [sys.executable, "-m", "semtropy", "serve", "--port", str(port), "--judge", "exact"]
     command += ["--upstream", f"{base}/v1", "--log-level", "error", *flags]
     with subprocess.Popen(command) as process:
         address = f"http://127.0.0.1:{port}"

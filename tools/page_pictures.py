@@ -48,7 +48,7 @@ QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 @contextmanager
 def gateway(*flags: str) -> Iterator[str]:
     """The address of `semtropy serve` with these flags, as a separate process, once it is ready."""
-    command = [sys.executable, "-m", "semtropy.cli", "serve", "--port", "0", "--max-seconds", str(PATIENCE)]
+    command = [sys.executable, "-m", "semtropy", "serve", "--port", "0", "--max-seconds", str(PATIENCE)]
     command += ["--sample-tokens", "80", "--prior", "default", *flags]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
         assert process.stderr is not None

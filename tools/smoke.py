@@ -20,7 +20,7 @@ MODULES = ("semtropy.entropy._native.contour", "semtropy.entropy._native.distrib
 
 def command(*arguments: str) -> str:
     """What `semtropy ARGUMENTS` prints; it must succeed."""
-    program = [sys.executable, "-m", "semtropy.cli", *arguments]
+    program = [sys.executable, "-m", "semtropy", *arguments]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"semtropy {' '.join(arguments)}: {done.stderr}"
     return done.stdout

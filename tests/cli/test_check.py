@@ -206,7 +206,7 @@ def test_the_picture_shows_agreement_also_without_samples(samples):
 def in_terminal(arguments, *, interrupt_at=None):
     """Run the command on a pseudo-terminal; returns what it wrote and its exit code."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "semtropy.cli", *arguments]
+    command = [sys.executable, "-m", "semtropy", *arguments]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)

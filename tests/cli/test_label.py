@@ -131,7 +131,7 @@ def test_a_guarantee_does_not_go_beyond_what_is_graded():
 def graded_on_a_page(recording, monkeypatch):
     """The address of the page, while the command runs in a thread; it has ended with the test."""
     codes, said = [], queue.Queue()
-    monkeypatch.setattr("semtropy.cli._label_page.say", said.put)
+    monkeypatch.setattr("semtropy.cli.label.say", said.put)
     running = threading.Thread(
         target=lambda: codes.append(main(["label", str(recording), "--page"])), daemon=True
     )

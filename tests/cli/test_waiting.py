@@ -71,7 +71,7 @@ def test_in_a_pipe_the_line_goes_to_stderr():
         command = [
             sys.executable,
             "-m",
-            "semtropy.cli",
+            "semtropy",
             "check",
             "Capital of France?",
             "--json",

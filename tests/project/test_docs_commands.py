@@ -107,7 +107,7 @@ def run(
         if command.startswith("semtropy generate"):
             command = command.replace("--model smollm2", "--model scripted:script.json")
         if SHELL.search(command):
-            program = f"{shlex.quote(sys.executable)} -m semtropy.cli"
+            program = f"{shlex.quote(sys.executable)} -m semtropy"
             line = re.sub(r"^semtropy", program, command)
             done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=300, check=False)
             return done.returncode, done.stderr
@@ -126,7 +126,7 @@ def starts(command: str, folder: Path, endpoint: str) -> None:
     given = words if "--port" in words else [*words, "--port", "0"]
     given = ["0" if before == "--port" else word for before, word in zip(["", *given], given, strict=False)]
     started = subprocess.Popen(
-        [sys.executable, "-m", "semtropy.cli", *given],
+        [sys.executable, "-m", "semtropy", *given],
         cwd=folder,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -389,7 +389,7 @@ def test_names_of_models_do_not_fill_a_map() -> None:
 def test_a_signal_to_stop_ends_with_status_0(tmp_path: Path, workers: str) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"*": UNSURE}))
-    command = [sys.executable, "-m", "semtropy.cli", "serve", "--port", "0", "--judge", "exact"]
+    command = [sys.executable, "-m", "semtropy", "serve", "--port", "0", "--judge", "exact"]
     command += ["--model", f"scripted:{script}", "--workers", workers]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None

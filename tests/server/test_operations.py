@@ -501,7 +501,7 @@ def process(tmp_path: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str]
     """`semtropy serve` in a process of its own, on a port the system chose."""
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"*": EVEN}))
-    command = [sys.executable, "-m", "semtropy.cli", "serve", "--port", "0", "--judge", "exact"]
+    command = [sys.executable, "-m", "semtropy", "serve", "--port", "0", "--judge", "exact"]
     command += ["--model", f"scripted:{script}", *flags]
     log = (tmp_path / "log").open("w+")
     with log, subprocess.Popen(command, stderr=log, text=True, env={**os.environ}) as running:
@@ -591,7 +591,7 @@ def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken_is_told(url: str) -> None:
     port = url.rpartition(":")[2]
-    command = [sys.executable, "-m", "semtropy.cli", "serve", "--port", port, "--model", "scripted:none.json"]
+    command = [sys.executable, "-m", "semtropy", "serve", "--port", port, "--model", "scripted:none.json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert "address already in use" in done.stderr

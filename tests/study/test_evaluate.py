@@ -263,7 +263,7 @@ def test_bytes_do_not_depend_on_processes_or_hash_seed(tmp_path: Path) -> None:
     written = []
     for processes, hash_seed in (("1", "0"), ("2", "1"), ("3", "77")):
         out = tmp_path / f"{processes}.json"
-        command = [sys.executable, "-m", "semtropy.cli", "evaluate", *paths, "--train", "10", "--seeds", "2"]
+        command = [sys.executable, "-m", "semtropy", "evaluate", *paths, "--train", "10", "--seeds", "2"]
         subprocess.run(
             [
                 *command,

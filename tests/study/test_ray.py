@@ -219,7 +219,7 @@ def make_nothing() -> Callable[[Iterable[int]], Iterator[int]]:
 def test_a_cluster_that_is_not_there_is_one_line(recording: Path, tmp_path: Path) -> None:
     """In a process without a cluster, and at once: Ray itself waits for minutes."""
     words = ["cluster", str(recording), str(tmp_path / "out.jsonl"), "--judge", "exact", "--engine", "ray"]
-    command = [sys.executable, "-m", "semtropy.cli", *words, "--address", "127.0.0.1:1"]
+    command = [sys.executable, "-m", "semtropy", *words, "--address", "127.0.0.1:1"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert said.returncode == 1
     assert said.stderr.startswith("semtropy: no Ray cluster at 127.0.0.1:1 (")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, MissingExtra
-from ..second import OpinionWeights
 from ._text import say
 
 if TYPE_CHECKING:
@@ -96,6 +95,7 @@ def _add_second(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fit, save the file and its figure, print what was found."""
     from ..files import check_output_file, explained
+    from ..second import OpinionWeights
     from ..study.calibrate import fit_calibration
     from .evaluate import parse_budgets
 
@@ -134,9 +134,10 @@ def run(arguments: argparse.Namespace) -> int:
     _draw(fitted, figure)
     say(_summary(fitted), end="")
     if weights is not None:
+        usual = OpinionWeights.default()
         say(
             f"a second opinion counts {weights.other:.2f}, the model's agreement with itself {weights.own:.2f} "
-            f"(by default {OpinionWeights.default().other:.2f} and {OpinionWeights.default().own:.2f})"
+            f"(by default {usual.other:.2f} and {usual.own:.2f})"
         )
     return 0
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
     grading = Grading(rows, passing, grades, journal)
     try:
         if arguments.page:
-            from ._label_page import serve_page
-
             serve_page(grading, arguments.port)
         else:
             with _keys() as key:
@@ -104,7 +104,17 @@ class Grading:
 
     def progress(self) -> str:
         """How many are graded, and what follows for those that pass."""
-        return _progress(self.rows, self._passing, self._grades)
+        from ..calibration import upper_bound
+
+        known = {row.id: row["answer"].get("correct") for row in self.rows} | self._grades
+        passed = [each for name, each in known.items() if each is not None and name in self._passing]
+        n, wrong = len(passed), sum(not correct for correct in passed)
+        graded = sum(correct is not None for correct in known.values())
+        said = f"{graded} of {len(self.rows)} graded"
+        if n:
+            bound = upper_bound(wrong, n, CONFIDENCE)
+            said += f"; of {n} that pass {wrong} wrong: at most {bound:.0%} with {CONFIDENCE:.0%} confidence"
+        return said
 
 
 def _grade(grading: Grading, key: Callable[[], str]) -> None:
@@ -116,25 +126,10 @@ def _grade(grading: Grading, key: Callable[[], str]) -> None:
 
 def _shown(row: Row, progress: str) -> str:
     references = row.get("references") or []
-    lines = [f"\n{progress}", f"Question: {row.question}"]
+    lines = [f"\n[{progress}]", f"Question: {row.question}"]
     lines += [f"Context:  {one_line(row.context, 500)}"] if row.context else []
     lines += [f"Expected: {' / '.join(map(str, references[:5]))}"] if references else []
     return "\n".join([*lines, f"Answer:   {row['answer']['text']}", f"Right? ({KEYS})"])
-
-
-def _progress(rows: Sequence[Row], passing: set[str], grades: Mapping[str, bool]) -> str:
-    """How many are graded, and what follows for those that pass."""
-    from ..calibration import upper_bound
-
-    known = {row.id: row["answer"].get("correct") for row in rows} | dict(grades)
-    passed = [correct for each, correct in known.items() if correct is not None and each in passing]
-    n, wrong = len(passed), sum(not correct for correct in passed)
-    graded = sum(correct is not None for correct in known.values())
-    said = f"[{graded} of {len(rows)} graded"
-    if n:
-        bound = upper_bound(wrong, n, CONFIDENCE)
-        said += f"; of {n} that pass {wrong} wrong: at most {bound:.0%} with {CONFIDENCE:.0%} confidence"
-    return f"{said}]"
 
 
 def _order(recording: Recording, seed: int) -> tuple[list[Row], set[str]]:
@@ -258,3 +253,93 @@ def _keys() -> Iterator[Callable[[], str]]:
         yield pressed
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+# The page of `--page`: answers to grade, in a browser on this machine.
+
+
+PAGE = Path(__file__).parent.parent / "server" / "page"
+PAGE_FILES = {
+    "/": ("label.html", "text/html"),
+    "/page/label.js": ("label.js", "text/javascript"),
+    "/page/style.css": ("style.css", "text/css"),
+    "/page/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+
+def serve_page(grading: Grading, port: int) -> None:
+    """Show the answers on a page that only this machine reaches, until all are graded or `q` is pressed."""
+    handler = type("GradingHandler", (PageHandler,), {"grading": grading, "turn": threading.Lock()})
+    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        say(f"Grade on http://127.0.0.1:{server.server_port} (Ctrl+C ends it too)")
+        server.serve_forever(poll_interval=0.1)
+
+
+class PageHandler(BaseHTTPRequestHandler):
+    """Answers the page: its files, the answer to grade now, and keys."""
+
+    grading: Grading
+    turn: threading.Lock
+    timeout = 60
+
+    def do_GET(self) -> None:
+        name, kind = PAGE_FILES.get(self.path, ("", ""))
+        if self._is_foreign():
+            self._reply(421, {"error": "this host name is not served here"})
+        elif self.path == "/api/answer":
+            self._reply(200, _page_answer(self.grading))
+        elif name:
+            self._send(200, f"{kind}; charset=utf-8", (PAGE / name).read_bytes())
+        else:
+            self._reply(404, {"error": "there is nothing here"})
+
+    def do_POST(self) -> None:
+        # A page of another site cannot send this type without asking.
+        kind, length = self.headers.get("Content-Type", ""), self.headers.get("Content-Length", "")
+        if self._is_foreign() or kind != "application/json" or not length.isdigit() or int(length) > 10_000:
+            self._reply(400, {"error": "send a key as JSON"})
+            return
+        try:
+            sent = json.loads(self.rfile.read(int(length)))
+            key, shown = str(sent["key"]), sent["id"]
+        except (ValueError, TypeError, KeyError):
+            self._reply(400, {"error": "send a key as JSON"})
+            return
+        with self.turn:
+            now = self.grading.current
+            # A key meant for an answer that is gone, as after a double press, does nothing.
+            more = self.grading.press(key) if shown == (now and now.id) else True
+            found = _page_answer(self.grading)
+        self._reply(200, found | {"ended": not more})
+        if not more or self.grading.current is None:
+            threading.Thread(target=self.server.shutdown, daemon=True).start()
+
+    def _is_foreign(self) -> bool:
+        """Whether the host is named otherwise: a name of another site may lead here (DNS rebinding)."""
+        return self.headers.get("Host", "").partition(":")[0] not in ("127.0.0.1", "localhost")
+
+    def _reply(self, status: int, body: dict[str, Any]) -> None:
+        self._send(status, "application/json", json.dumps(body).encode())
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: Any) -> None:
+        """Nothing: the terminal is for the user."""
+
+
+def _page_answer(grading: Grading) -> dict[str, Any]:
+    """The answer to grade now, for the page; its id is None where all are graded."""
+    row = grading.current
+    shown: dict[str, Any] = {"id": None, "progress": grading.progress(), "ended": False}
+    if row is None:
+        return shown
+    references = [str(each) for each in (row.get("references") or [])[:5]]
+    text = {"question": row.question, "context": row.context, "answer": row["answer"]["text"]}
+    return shown | {"id": row.id, "references": references, **text}
