@@ -337,85 +337,125 @@ class Evidence:
             raise InputError(
                 f"{len(samples)} samples but {len(partition.meanings)} meanings: one for each sample"
             )
-        tally = _SampleTally(partition.size)
+        tally = SampleTally()
         for sample, meaning in zip(samples, partition.meanings, strict=True):
-            tally.add(sample, meaning)
-        return cls(
-            counts=partition.counts,
-            floors=tuple(tally.floors),
-            distinct=tuple(len(own) for own in tally.logprobs),
-            no_logprob=tuple(tally.no_logprob),
-            logprobs=tuple(tuple(own) for own in tally.logprobs),
-            string_floors=tuple(tally.string_floors),
-            length_weights=tuple(tally.lengths) if tally.lengths_known else None,
-            answer=None if answer is None else tally.judged(answer, answer_meaning),
-            prefix_logprobs=tuple(tuple(own) for own in tally.prefix_logprobs),
-            prefix_draws=tuple(tally.prefix_draws),
-            words=typical_words(
-                word_count(each.text) for each in (*samples, *(() if answer is None else (answer,)))
-            ),
-        )
+            tally.add_sample(sample, meaning)
+        judged = None
+        if answer is not None:
+            tally.words.append(word_count(answer.text))
+            home = partition.size if answer_meaning is None else answer_meaning
+            whole = answer.sampling_logprob is not None
+            judged = judged_answer(answer, home, lambda sequence: tally.place(sequence, home, whole=whole))
+        return cls(**tally.fields(), answer=judged)
 
 
-class _SampleTally:
-    """Running totals of `Evidence.gather`, one entry per meaning."""
+class SampleTally:
+    """Running totals of samples, one entry per meaning, from which the evidence so far can be read at any time.
 
-    def __init__(self, meanings: int) -> None:
-        self.floors, self.string_floors, self.lengths = ([0.0] * meanings for _ in range(3))
-        self.no_logprob, self.prefix_draws = [0] * meanings, [0] * meanings
-        self.logprobs: list[list[float]] = [[] for _ in range(meanings)]
-        self.prefix_logprobs: list[list[float]] = [[] for _ in range(meanings)]
-        self.lengths_known = True
+    lengths_known  whether every sample has token log-probabilities
+    """
+
+    UNKNOWN = -1  # the sequence of a sample without a log-probability that can be believed
+
+    def __init__(self, *, lengths_known: bool = True) -> None:
+        self.lengths_known = lengths_known
+        self.words: list[int] = []  # of the samples and the answer
+        self.numbers: dict[int, int] = {}  # of the meanings, by first appearance
+        self._counts: list[int] = []
+        self._no_logprob: list[int] = []
+        self._prefix_draws: list[int] = []
+        self._floors: list[float] = []
+        self._string_floors: list[float] = []
+        self._lengths: list[float] = []
+        self._logprobs: list[tuple[float, ...]] = []
+        self._prefix_logprobs: list[tuple[float, ...]] = []
         # The meaning of each, its place there, and whether its end token is known
         self._sequences: dict[object, tuple[int, int, bool]] = {}
-        self._strings: set[str] = set()
+        self._strings: set[object] = set()
 
-    def add(self, sample: Sample, meaning: int) -> None:
+    def add_sample(self, sample: Sample, meaning: int) -> None:
+        """Count a sample; one that was cut off says nothing of its sequence."""
         logprob = sample.logprob if sample.complete else None
-        new_string = sample.text not in self._strings
-        self._strings.add(sample.text)
-        if sample.token_logprobs:
-            if new_string:
-                mean = math.fsum(sample.token_logprobs) / len(sample.token_logprobs)
-                self.lengths[meaning] += math.exp(mean)
-        else:
-            self.lengths_known = False
         probability = 0.0 if logprob is None else math.exp(logprob)
-        if new_string:
-            self.string_floors[meaning] += probability
-        if logprob is None or is_certain(logprob):
-            self.no_logprob[meaning] += 1
-            self._add_prefix(sample, meaning)
-            return
-        sequence = sequence_key(sample, logprob)
-        if sequence not in self._sequences:
-            self._sequences[sequence] = meaning, len(self.logprobs[meaning]), True
-            self.logprobs[meaning].append(logprob)
-            self.floors[meaning] += probability
+        whole = logprob is not None and not is_certain(logprob)
+        if not whole:
+            logprob = sample.prefix_logprob if sample.complete else None
+        known = logprob is not None and not is_certain(logprob)
+        parts = sample.token_logprobs
+        self.lengths_known = self.lengths_known and bool(parts)
+        self.add(
+            meaning,
+            sample.text,
+            sequence_key(sample, logprob) if known else self.UNKNOWN,
+            logprob or 0.0,
+            probability,
+            math.exp(math.fsum(parts) / len(parts)) if parts else 0.0,
+            word_count(sample.text),
+            whole=whole,
+        )
 
-    def _add_prefix(self, sample: Sample, meaning: int) -> None:
-        logprob = sample.prefix_logprob if sample.complete else None
-        if logprob is None or is_certain(logprob):
-            return
-        self.prefix_draws[meaning] += 1
-        sequence = sequence_key(sample, logprob)
-        if sequence not in self._sequences:
-            self._sequences[sequence] = meaning, len(self.prefix_logprobs[meaning]), False
-            self.prefix_logprobs[meaning].append(logprob)
+    def add(
+        self,
+        label: int,
+        string: object,
+        sequence: object,
+        logprob: float,
+        probability: float,
+        length: float,
+        words: int,
+        *,
+        whole: bool,
+    ) -> None:
+        """Count one draw; `whole` says whether the log-probability covers the end token."""
+        self.words.append(words)
+        meaning = self.numbers.setdefault(label, len(self.numbers))
+        if meaning == len(self._counts):
+            for counts in (self._counts, self._no_logprob, self._prefix_draws):
+                counts.append(0)
+            for totals in (self._floors, self._string_floors, self._lengths):
+                totals.append(0.0)
+            for found in (self._logprobs, self._prefix_logprobs):
+                found.append(())
+        self._counts[meaning] += 1
+        if string not in self._strings:
+            self._strings.add(string)
+            self._lengths[meaning] += length
+            self._string_floors[meaning] += probability
+        known = sequence != self.UNKNOWN
+        if not (whole and known):
+            self._no_logprob[meaning] += 1
+        if known and not whole:
+            self._prefix_draws[meaning] += 1
+        if known and sequence not in self._sequences:
+            held = self._logprobs if whole else self._prefix_logprobs
+            self._sequences[sequence] = meaning, len(held[meaning]), whole
+            held[meaning] += (logprob,)
+            self._floors[meaning] += probability if whole else 0.0
 
-    def judged(self, answer: Sample, meaning: int | None) -> JudgedAnswer:
-        home = len(self.floors) if meaning is None else meaning
+    def place(self, sequence: object, meaning: int, *, whole: bool) -> int | None:
+        """The place of an answer's sequence among those of its meaning, those without their end token last.
 
-        def place(sequence: object) -> int | None:
-            found = self._sequences.get(sequence)
-            if found is None or found[0] != home:
-                return None
-            _, at, whole = found
-            if answer.sampling_logprob is None:  # its place is one among the prefixes
-                return None if whole else at
-            return at if whole else len(self.logprobs[home]) + at
+        `whole` says whether the answer's log-probability covers the end token: if not, places count these alone.
+        """
+        home, at, has_end = self._sequences.get(sequence, (None, 0, True))
+        if home != meaning or (has_end and not whole):
+            return None
+        return at if has_end or not whole else len(self._logprobs[meaning]) + at
 
-        return judged_answer(answer, home, place)
+    def fields(self) -> dict[str, Any]:
+        """The fields of the evidence so far, but `answer`."""
+        return {
+            "counts": tuple(self._counts),
+            "floors": tuple(self._floors),
+            "distinct": tuple(map(len, self._logprobs)),
+            "no_logprob": tuple(self._no_logprob),
+            "logprobs": tuple(self._logprobs),
+            "string_floors": tuple(self._string_floors),
+            "length_weights": tuple(self._lengths) if self.lengths_known else None,
+            "prefix_logprobs": tuple(self._prefix_logprobs),
+            "prefix_draws": tuple(self._prefix_draws),
+            "words": typical_words(self.words),
+        }
 
 
 def judged_answer(answer: Sample, meaning: int, place: Callable[[object], int | None]) -> JudgedAnswer:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..evidence import judged_answer, sequence_key, typical_words, word_count
+from ..evidence import SampleTally, judged_answer, sequence_key, word_count
 from ..nouns import Evidence, JudgedAnswer, Partition, Sample
 from ..samples import is_certain
 
@@ -155,132 +156,39 @@ class SampleArrays:
 
     def evidence(self, order: Sequence[int] | NDArray[np.integer]) -> Evidence:
         """`Evidence.gather` of the samples at the indices `order` (repeats allowed), equal to the last bit."""
-        tally = _Tally(self.lengths is not None, self.answer, self.ends_left_out, self.answer_words)
-        for draw in self._pick(order):
-            tally.add(*draw)
-        return tally.evidence()
+        *_, last = self._tallies(order)
+        return self._read(last)
 
     def path(self, order: Sequence[int] | NDArray[np.integer]) -> Iterator[Evidence]:
         """Yield the evidence after 0, 1, 2, ... samples of `order`, as an adaptive run sees it.
 
         Without an answer there is none after 0 samples.
         """
-        tally = _Tally(self.lengths is not None, self.answer, self.ends_left_out, self.answer_words)
-        if self.answer is not None:
-            yield tally.evidence()
-        for draw in self._pick(order):
-            tally.add(*draw)
-            yield tally.evidence()
+        return map(self._read, islice(self._tallies(order), 0 if self.answer is not None else 1, None))
 
-    def _pick(
-        self, order: Sequence[int] | NDArray[np.integer]
-    ) -> Iterator[tuple[int, int, int, float, float, float, int]]:
-        picks = np.asarray(order, dtype=np.intp)
-        lengths = self.probabilities if self.lengths is None else self.lengths
-        return zip(
-            self.meanings[picks].tolist(),
-            self.strings[picks].tolist(),
-            self.sequences[picks].tolist(),
-            self.logprobs[picks].tolist(),
-            self.probabilities[picks].tolist(),
-            lengths[picks].tolist(),
-            [self.words[pick] for pick in picks.tolist()] if self.words else [1] * len(picks),
-            strict=True,
+    def _tallies(self, order: Sequence[int] | NDArray[np.integer]) -> Iterator[SampleTally]:
+        """One tally, after 0, 1, 2, ... samples of `order`."""
+        tally = SampleTally(lengths_known=self.lengths is not None)
+        if self.answer_words is not None:
+            tally.words.append(self.answer_words)
+        yield tally
+        picks, whole = np.asarray(order, dtype=np.intp), not self.ends_left_out
+        none = np.zeros(len(self))
+        probabilities, lengths = (
+            self.probabilities if whole else none,
+            none if self.lengths is None else self.lengths,
         )
+        columns = (self.meanings, self.strings, self.sequences, self.logprobs, probabilities, lengths)
+        words = [self.words[pick] for pick in picks.tolist()] if self.words else [1] * len(picks)
+        for draw in zip(*(column[picks].tolist() for column in columns), words, strict=True):
+            tally.add(*draw, whole=whole)
+            yield tally
 
-
-class _Tally:
-    """Running totals from which the evidence so far can be read at any time."""
-
-    def __init__(
-        self, lengths_known: bool, answer: JudgedAnswer | None, ends_left_out: bool, answer_words: int | None
-    ) -> None:
-        self.lengths_known, self.answer, self.ends_left_out = lengths_known, answer, ends_left_out
-        self.words = [] if answer_words is None else [answer_words]
-        self.numbers: dict[int, int] = {}
-        self.seen: dict[int, tuple[int, int]] = {}  # the meaning of each sequence, and its place there
-        self.seen_strings: set[int] = set()
-        self.counts: list[int] = []
-        self.found: list[tuple[float, ...]] = []
-        self.no_logprob: list[int] = []
-        self.floors: list[float] = []
-        self.string_floors: list[float] = []
-        self.lengths: list[float] = []
-
-    def add(
-        self,
-        label: int,
-        string: int,
-        sequence: int,
-        logprob: float,
-        probability: float,
-        length: float,
-        words: int,
-    ) -> None:
-        self.words.append(words)
-        meaning = self.numbers.setdefault(label, len(self.numbers))
-        if meaning == len(self.counts):
-            for column in (self.counts, self.no_logprob):
-                column.append(0)
-            self.found.append(())
-            for total in (self.floors, self.string_floors, self.lengths):
-                total.append(0.0)
-        self.counts[meaning] += 1
-        new_string = string not in self.seen_strings
-        if new_string:
-            self.seen_strings.add(string)
-            self.lengths[meaning] += length
-        if new_string:
-            self.string_floors[meaning] += probability
-        if sequence < 0:
-            self.no_logprob[meaning] += 1
-            return
-        if sequence not in self.seen:
-            self.seen[sequence] = meaning, len(self.found[meaning])
-            self.found[meaning] += (logprob,)
-            self.floors[meaning] += probability
-
-    def evidence(self) -> Evidence:
-        if self.ends_left_out:
-            return self._without_ends()
-        size = len(self.counts)
-        return Evidence.trusted(
-            counts=tuple(self.counts),
-            floors=tuple(self.floors),
-            distinct=tuple(map(len, self.found)),
-            no_logprob=tuple(self.no_logprob),
-            logprobs=tuple(self.found),
-            string_floors=tuple(self.string_floors),
-            length_weights=tuple(self.lengths) if self.lengths_known else None,
-            answer=self._judged(),
-            prefix_logprobs=((),) * size,
-            prefix_draws=(0,) * size,
-            words=typical_words(self.words),
-        )
-
-    def _without_ends(self) -> Evidence:
-        unknown = zip(self.counts, self.no_logprob, strict=True)
-        return Evidence(
-            counts=tuple(self.counts),
-            length_weights=tuple(self.lengths) if self.lengths_known else None,
-            answer=self._judged(),
-            prefix_logprobs=tuple(self.found),
-            prefix_draws=tuple(count - missing for count, missing in unknown),
-            words=typical_words(self.words),
-        )
-
-    def _judged(self) -> JudgedAnswer | None:
-        """The answer among the samples drawn so far."""
+    def _read(self, tally: SampleTally) -> Evidence:
         answer = self.answer
-        if answer is None:
-            return None
-        meaning = self.numbers.get(answer.meaning, len(self.numbers))
-        home, place = self.seen.get(-1 if answer.sequence is None else answer.sequence, (None, None))
-        compared = answer.prefix_logprob is None or self.ends_left_out
-        return JudgedAnswer(
-            meaning=meaning,
-            logprob=answer.logprob,
-            sequence=place if home == meaning and compared else None,
-            token_entropy=answer.token_entropy,
-            prefix_logprob=answer.prefix_logprob,
-        )
+        if answer is not None:
+            meaning = tally.numbers.get(answer.meaning, len(tally.numbers))
+            whole = answer.prefix_logprob is None
+            place = None if answer.sequence is None else tally.place(answer.sequence, meaning, whole=whole)
+            answer = replace(answer, meaning=meaning, sequence=place)
+        return Evidence.trusted(**tally.fields(), answer=answer)
