@@ -45,6 +45,10 @@ def gguf(request, folder):
     return nullcontext(request.getfixturevalue("gguf_model"))
 
 
+def gguf_brief(request, folder):
+    return nullcontext(request.getfixturevalue("gguf_brief_model"))
+
+
 def hf(request, folder):
     return nullcontext(request.getfixturevalue("tiny_hf"))
 
@@ -77,6 +81,11 @@ def gguf_model(smollm2):
 
 
 @pytest.fixture(scope="module")
+def gguf_brief_model(smollm2):
+    return load_model(f"gguf-brief:{smollm2.path}", max_tokens=12)
+
+
+@pytest.fixture(scope="module")
 def tiny_hf(tmp_path_factory):
     pytest.importorskip("torch", reason="the extra `transformers` is not installed")
     from tiny_checkpoint import make_checkpoint
@@ -90,6 +99,7 @@ MAKERS = {
     "replay": replayed,
     "smollm2": smollm2,
     "gguf": gguf,
+    "gguf-brief": gguf_brief,
     "hf": hf,
     "openai": against("openai"),
     "completions": against("completions"),

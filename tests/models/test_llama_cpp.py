@@ -6,15 +6,17 @@ import math
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from semtropy import Sample, check
-from semtropy.errors import InputError, PromptTooLong, WeightsError
+from semtropy.conversation import as_messages
+from semtropy.errors import InputError, ModelError, PromptTooLong, WeightsError
 from semtropy.models import load_model
-from semtropy.models.llama_cpp import LlamaCpp, _ends, _sample, threads_for
-from semtropy.models.prompt_template import brief_prompt
+from semtropy.models.llama_cpp import LlamaCpp, _ends, _form, _sample, threads_for
+from semtropy.models.prompt_template import BRIEF, brief_prompt
 
 KNOWN = "What is the capital of France?"
 OBSCURE = "Who was the mayor of Timisoara in 1911?"
@@ -35,16 +37,20 @@ def next_token(model, prompt, *, seed=0):
     return found
 
 
-def forward(model, sample, temperature):
-    """The log-probability of the sample's tokens and then any end, from full distributions scaled by hand."""
-    total, prompt = 0.0, [brief_prompt(KNOWN)]
+def forward(model, sample, temperature, asked=None):
+    """The log-probability of the sample's tokens and then any end, from full distributions scaled by hand.
+
+    asked  the prompt that was continued, in a chat; else that of the known question
+    """
+    total, prompt = 0.0, [asked or brief_prompt(KNOWN)]
     for token in sample.tokens:
         spread = next_token(model, prompt)
         scaled = np.array([logprob for logprob, _ in spread.values()]) / temperature
         scaled -= np.logaddexp.reduce(scaled)
         place = {number: k for k, number in enumerate(spread)}
         if token == model.header.end:
-            ends = [place[t] for t, (_, piece) in spread.items() if _ends(t, piece, model.header)]
+            ending = {"header": model.header, "lines": asked is None}
+            ends = [place[t] for t, (_, piece) in spread.items() if _ends(t, piece, **ending)]
             return total + float(np.logaddexp.reduce(scaled[ends]))
         total += float(scaled[place[token]])
         prompt = [*prompt, token]
@@ -160,6 +166,126 @@ def test_text_and_line_break_in_one_token(smollm2):
 def test_nothing_generated_is_an_empty_answer_without_a_probability(smollm2):
     sample = _sample([], "length", smollm2.header, 1.0)
     assert (sample.text, sample.logprob, sample.complete) == ("", None, False)
+
+
+@pytest.fixture(scope="module")
+def chat(smollm2):
+    """The same weights, asked in their chat template."""
+    return load_model(f"gguf:{smollm2.path}")
+
+
+SENTENCE = "What is the capital of France? Answer in one sentence."
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_in_a_chat_probabilities_are_those_of_the_template_with_the_end_of_the_turn(chat, temperature):
+    samples = chat.sample(SENTENCE, 2, temperature=temperature, rng=np.random.default_rng(4))
+    ended = {sample.tokens: sample for sample in samples if sample.complete and len(sample.tokens) < 20}
+    assert ended
+    asked = chat._rendered(as_messages(SENTENCE, BRIEF))
+    assert asked.endswith("<|im_start|>assistant\n")
+    for sample in ended.values():
+        assert sample.tokens[-1] == chat.header.end
+        known = forward(chat, sample, temperature, asked)
+        assert sample.logprob == pytest.approx(known, abs=0.01 * len(sample.tokens))  # quantisation noise
+    chat._ready = None
+
+
+def test_in_a_chat_any_answer_can_be_weighed(chat):
+    """What is drawn and what is weighed have the same probability, however unlikely the answer is."""
+    drawn = chat.sample(SENTENCE, 3, temperature=0.8, rng=np.random.default_rng(4))
+    weighed = [(sample, chat.weigh(SENTENCE, Sample(sample.text))) for sample in drawn if sample.complete]
+    # A text that was drawn in unusual tokens is weighed in the usual ones.
+    alike = [(one, other) for one, other in weighed if one.tokens == other.tokens]
+    assert len({sample.text for sample, _ in alike}) > 1
+    for sample, other in alike:
+        assert other.sampling_logprob == pytest.approx(sample.sampling_logprob, abs=1e-4)
+        assert (other.text, other.logprob) == (sample.text, None)
+    assert chat.weigh(KNOWN, Sample("two\nlines")).sampling_logprob < -10
+    for impossible in ("", "why " * 80):
+        assert chat.weigh(KNOWN, Sample(impossible)) is None
+
+
+def test_in_a_chat_the_same_seed_gives_the_same_draws_and_lines_do_not_end_an_answer(chat):
+    def draw(question, n):
+        asked = [{"role": "user", "content": question}]
+        return chat.chat(asked, n, temperature=0.7, rng=np.random.default_rng(3), max_tokens=40)
+
+    listed = "Write a numbered list of three colours."
+    first = draw(listed, 2)
+    draw(KNOWN, 1)
+    assert draw(listed, 2) == first
+    assert all("\n" in sample.text for sample in first)
+    assert any(sample.complete for sample in first)
+
+
+def test_a_conversation_goes_through_the_template_as_it_is(chat):
+    said = [
+        {"role": "developer", "content": "You say yes or no."},
+        {"role": "user", "content": "Is Rome in Italy?"},
+        {"role": "assistant", "content": "Yes."},
+        {"role": "user", "content": [{"type": "text", "text": "And Paris?"}]},
+    ]
+    turns = [
+        "system\nYou say yes or no.",
+        "user\nIs Rome in Italy?",
+        "assistant\nYes.",
+        "user\nAnd Paris?",
+    ]
+    expected = "".join(f"<|im_start|>{turn}<|im_end|>\n" for turn in turns) + "<|im_start|>assistant\n"
+    assert chat._rendered(said) == expected
+    image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}]
+    with pytest.raises(InputError, match="not text"):
+        chat.sample(image, 1)
+
+
+def test_only_a_question_that_wants_few_words_is_asked_for_few(chat):
+    brief, room = chat._asked(KNOWN)
+    assert (brief[0], room) == ({"role": "system", "content": BRIEF}, 64)
+    plain = [{"role": "user", "content": "Tell me about Paris."}]
+    assert chat._asked("Tell me about Paris.") == (plain, 512)
+    assert chat._asked(plain) == (plain, 512)
+
+
+def test_the_form_is_the_files_own_unless_chosen(chat, smollm2, tmp_path):
+    assert (chat.form, smollm2.form) == ("chat", "brief")
+    plain = replace(chat.header, has_template=False)
+    assert [_form(given, plain, chat.path) for given in (None, "brief")] == ["brief", "brief"]
+    with pytest.raises(InputError, match="has no chat template: load it with form=brief"):
+        _form("chat", plain, chat.path)
+    with pytest.raises(InputError, match="form is 'raw': one of chat, brief"):
+        load_model(f"gguf:{chat.path}", form="raw")
+
+
+def test_few_shot_is_one_name_away_and_gives_the_numbers_of_the_built_in_model(smollm2):
+    model = load_model(f"gguf-brief:{smollm2.path}", threads=smollm2.threads)
+    assert model.name == f"gguf-brief:{smollm2.path}"
+    asked = {"rng": np.random.default_rng(5)}, {"rng": np.random.default_rng(5)}
+    assert model.sample(KNOWN, 2, **asked[0]) == smollm2.sample(KNOWN, 2, **asked[1])
+
+
+def test_an_end_that_we_do_not_know_is_the_last_token_of_a_chat(smollm2):
+    entries = [piece(7042, b"Paris", 0.8), piece(17, b"", 0.5, [(2, b"", 0.3), (17, b"", 0.5)])]
+    for finish, ends, complete in (("stop", 0.8, True), ("length", 0.5, False)):
+        sample = _sample(entries, finish, smollm2.header, 1.0, lines=False)
+        assert (sample.text, sample.complete) == ("Paris", complete)
+        assert sample.logprob == pytest.approx(math.log(0.8 * ends))
+
+
+def test_thinking_aloud_is_no_part_of_the_answer(smollm2):
+    pieces = [b"<think>", b"Hm.\n", b"</think>", b"\n\nParis"]
+    entries = [piece(100 + k, text, 0.9) for k, text in enumerate(pieces)] + [piece(2, b"", 0.9)]
+    sample = _sample(entries, "stop", smollm2.header, 1.0, lines=False)
+    assert (sample.text, sample.logprob, sample.complete) == ("Paris", None, True)
+    assert sample.token_count == 5
+
+
+def test_a_template_that_cannot_be_applied_is_an_error(chat, monkeypatch):
+    with pytest.raises(ModelError, match=r"llama\.cpp"):
+        chat._post("/apply-template", {"messages": [{"role": 7}]})
+    monkeypatch.setattr(chat, "_key", "wrong")
+    with pytest.raises(ModelError, match="Invalid API Key"):
+        chat.sample(KNOWN, 1)
 
 
 def test_files_that_are_no_models_are_named(tmp_path):

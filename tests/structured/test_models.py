@@ -125,6 +125,17 @@ def test_the_built_in_model_answers_in_the_schema(smollm2: Any) -> None:
     assert all(isinstance(each["landlocked"], bool) for each in parsed)
 
 
+def test_a_file_with_a_chat_template_gets_the_schema_in_a_message(smollm2: Any) -> None:
+    chat = load_model(f"gguf:{smollm2.path}", max_tokens=60)
+    samples = with_schema(chat, SCHEMA).sample("Tell me about France.", 3, rng=np.random.default_rng(1))
+    parsed = [plain(node) for sample in samples if (node := find_json(sample.text)) is not None]
+    assert parsed
+    assert all(set(each) == {"capital", "landlocked"} for each in parsed)
+    assert chat._ready is not None
+    assert "Answer with JSON" in chat._ready
+    assert '"landlocked"' in chat._ready
+
+
 def test_a_real_server_gives_the_tokens_that_bound_each_field(llama_url: str) -> None:
     """The bound of the first field is that of its own tokens: above the probability of the whole answer."""
     model = load_model("openai:smollm2", base_url=llama_url)

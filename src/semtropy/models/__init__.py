@@ -20,6 +20,7 @@ __all__ = ["FORMS", "Retry", "ScriptedModel", "load_model"]
 _REGISTRY = {
     "smollm2": ("llama_cpp", "smollm2", "smollm2"),
     "gguf": ("llama_cpp", "gguf", "gguf:PATH"),
+    "gguf-brief": ("llama_cpp", "gguf_brief", "gguf-brief:PATH"),
     "openai": ("openai", "chat", "openai:MODEL"),
     "completions": ("openai", "completions", "completions:MODEL"),
     "hf": ("checkpoints", "hf", "hf:NAME_OR_PATH"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..conversation import as_messages
 from ..errors import ModelError
 from . import sync_bridge
-from .llama_cpp import BRIEF_TOKENS, LlamaCpp
+from .llama_cpp import LlamaCpp
 from .openai import Chat
 from .prompt_template import json_prompt
 from .replies import chat_sample, sample_with_calls
@@ -34,8 +34,7 @@ SYSTEM = "Answer with JSON that follows this schema, on one line, and with nothi
 def with_schema(model: Model, schema: dict[str, Any]) -> Model:
     """The model, made to answer in JSON of `schema` where it can; others are asked as they are."""
     if isinstance(model, Chat):
-        system = SYSTEM.format(schema=json.dumps(schema, ensure_ascii=False))
-        return JsonChat(model, {"response_format": _response_format(schema)}, system)
+        return JsonChat(model, {"response_format": _response_format(schema)}, _asks_for_json(schema))
     return JsonLlama(model, schema) if isinstance(model, LlamaCpp) else model
 
 
@@ -109,14 +108,17 @@ class JsonLlama:
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers to the question `prompt`."""
-        return self._model.complete(
-            json_prompt(prompt, self._schema.get("properties", {})),
-            n,
-            temperature=temperature,
-            rng=rng,
-            schema=self._schema,
-            max_tokens=TOKENS if self._model.max_tokens == BRIEF_TOKENS else self._model.max_tokens,
-        )
+        how: dict[str, Any] = {"temperature": temperature, "rng": rng, "schema": self._schema}
+        how["max_tokens"] = self._model.max_tokens or TOKENS
+        if self._model.form == "chat":
+            system = _asks_for_json(self._schema) if isinstance(prompt, str) else None
+            return self._model.chat(as_messages(prompt, system), n, **how)
+        return self._model.complete(json_prompt(prompt, self._schema.get("properties", {})), n, **how)
+
+
+def _asks_for_json(schema: dict[str, Any]) -> str:
+    """The system message that asks for JSON of the schema."""
+    return SYSTEM.format(schema=json.dumps(schema, ensure_ascii=False))
 
 
 def _response_format(schema: dict[str, Any]) -> dict[str, Any]:

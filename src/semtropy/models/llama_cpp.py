@@ -1,5 +1,8 @@
 """`smollm2` and `gguf:PATH`: GGUF models in this process through llama.cpp (the package xllamacpp).
 
+A file with a chat template is asked as a chat, in that template. One without, and the built-in model, continues a few
+examples.
+
 Draws must not depend on what was computed before. A token evaluated in a batch and the same token evaluated alone
 differ by quantisation noise (up to several hundredths in probability on SmolLM2), so every question starts from the
 same cached state, reached by the same steps, and every draw evaluates its tokens alone.
@@ -7,6 +10,8 @@ same cached state, reached by the same steps, and every draw evaluates its token
 
 from __future__ import annotations
 
+import http.client
+import json
 import math
 import os
 import secrets
@@ -18,15 +23,18 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 from scipy.special import entr, logsumexp
 
 from ..capabilities import WEIGHING
+from ..conversation import as_messages
 from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
 from ..nouns import Sample
 from . import weights
-from .prompt_template import HEAD, LONG_HEAD, asks_for_long, brief_prompt
+from .prompt_template import BRIEF, HEAD, LONG_HEAD, asks_for_long, brief_prompt, system_for, text_only
+from .replies import without_thinking
 from .weights import shown
 
 if TYPE_CHECKING:
@@ -35,11 +43,11 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from ..capabilities import Pace
-    from ..conversation import Prompt
+    from ..conversation import Message, Prompt
     from .weights import Progress
 
 
-# Reads the metadata of a GGUF file that sampling needs: its context length and end tokens.
+# Reads the metadata of a GGUF file that sampling needs: its context length, end tokens and chat template.
 
 
 # GGUF value types -> struct codes; 8 is a string and 9 an array.
@@ -62,12 +70,13 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """Name, context length, end token and all tokens that end an answer."""
+    """Name, context length, end token, all tokens that end an answer, and whether there is a chat template."""
 
     name: str
     context: int
     end: int
     endings: frozenset[int]
+    has_template: bool
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
@@ -93,6 +102,7 @@ def read_gguf_header(path: Path) -> GgufHeader:
         context=int(fields.get(f"{architecture}.context_length", 2048)),
         end=int(end),
         endings=frozenset({int(end), *endings}),
+        has_template=bool(fields.get("tokenizer.chat_template")),
     )
 
 
@@ -138,14 +148,21 @@ _ALTERNATIVES = 64
 BRIEF_TOKENS = 32  # of an answer in a few words
 _WEIGHING_SLOT = 1  # keeps a long shared prefix while answers are drawn in slot 0
 PARAGRAPH_TOKENS = 128
+CHAT_TOKENS, LONG_CHAT_TOKENS = 64, 512  # of a brief answer in a chat, and of any other
+FORMS = ("chat", "brief")
+_CONTEXT = {"chat": 4096, "brief": 2048}
 _COLDEST = 1e-3  # stands for temperature 0
 
 
 class LlamaCpp:
     """A GGUF model. Sampling is exact: no top-k, top-p, min-p or penalty changes the distribution.
 
-    An answer ends at its first line break or end token. Which of these tokens ended it does not matter, so the
-    log-probability is that of the answer's tokens followed by any of them.
+    form    "chat": the file's own chat template; "brief": the question after a few examples; None takes the
+            template where the file has one
+    system  the system message before a question, in a chat; None sends none. Messages are passed on as they are
+
+    An answer ends at an end token and, except in a chat, at its first line break. Which of these tokens ended it does
+    not matter, so the log-probability is that of the answer's tokens followed by any of them.
     """
 
     def __init__(
@@ -153,18 +170,23 @@ class LlamaCpp:
         path: str | Path,
         *,
         name: str | None = None,
+        form: str | None = None,
+        system: str | None = BRIEF,
         threads: int | None = None,
-        context: int = 2048,
-        max_tokens: int = BRIEF_TOKENS,
+        context: int | None = None,
+        max_tokens: int | None = None,
     ) -> None:
-        if max_tokens < 1 or context < 1:
+        if any(given is not None and given < 1 for given in (max_tokens, context)):
             raise InputError(f"max_tokens is {max_tokens}, context is {context}: both are at least 1")
         self.path = Path(path).expanduser()
         self.header: GgufHeader = read_gguf_header(self.path)
         self.name = name or f"gguf:{path}"
+        self.form, self.system = _form(form, self.header, self.path), system
         self.max_tokens = max_tokens
         self.threads = threads or threads_for(self.path.stat().st_size)
-        self._server = _load(self.path, min(context, self.header.context), self.threads)
+        room = min(context or _CONTEXT[self.form], self.header.context)
+        self._key = secrets.token_hex()
+        self._server = _load(self.path, room, self.threads, self._key)
         self._lock = threading.Lock()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="semtropy-llama")
         self._ready: str | None = None
@@ -173,10 +195,18 @@ class LlamaCpp:
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
-        """Draw `n` answers to a question or a conversation: brief ones, or a paragraph where it asks for more."""
-        long = self.max_tokens == BRIEF_TOKENS and asks_for_long(prompt)
-        room = PARAGRAPH_TOKENS if long else None
-        return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng, max_tokens=room)
+        """Draw `n` answers to a question or a conversation: brief ones, or longer ones where it asks for more."""
+        if self.form == "chat":
+            messages, limit = self._asked(prompt)
+            return self.chat(messages, n, temperature=temperature, rng=rng, max_tokens=limit)
+        limit = self.max_tokens or (PARAGRAPH_TOKENS if asks_for_long(prompt) else BRIEF_TOKENS)
+        return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng, max_tokens=limit)
+
+    def _asked(self, prompt: Prompt) -> tuple[list[dict[str, Any]], int]:
+        """The messages for a prompt, and the longest answer to it in tokens."""
+        system = system_for(prompt, self.system)
+        limit = self.max_tokens or (CHAT_TOKENS if system == BRIEF else LONG_CHAT_TOKENS)
+        return as_messages(prompt, system), limit
 
     @property
     def pace(self) -> Pace:
@@ -184,15 +214,44 @@ class LlamaCpp:
         return WEIGHING
 
     def weigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
-        """The answer with its log-probability after the prompt, its end included, if it is the likeliest one.
+        """The answer with its log-probability after the prompt, its end included; None where it is not known.
 
-        llama.cpp gives no log-probabilities of a prompt. An answer with a probability above one half is the one that
-        temperature 0 draws; that of any other stays unknown.
+        llama.cpp gives no log-probabilities of a prompt. In a chat the answer is drawn with a grammar that allows its
+        tokens alone. Elsewhere an answer with a probability above one half is the one that temperature 0 draws; that
+        of any other stays unknown.
         """
-        (made,) = self.sample(prompt, 1, temperature=0.0)
-        if made.text != answer.text.strip() or made.sampling_logprob is None:
+        wanted = answer.text.strip()
+        if self.form == "chat":
+            messages, limit = self._asked(prompt)
+            tokens = self._post("/tokenize", {"content": wanted, "parse_special": False})["tokens"]
+            if not 0 < len(tokens) < limit:
+                return None
+            only = {"grammar": f"root ::= {' '.join(f'<[{token}]>' for token in tokens)}", "n_predict": limit}
+            (made,) = self._draw(self._rendered(messages), [0], 0.0, only, lines=False)
+        else:
+            (made,) = self.sample(prompt, 1, temperature=0.0)
+        if made.text != wanted or not made.complete or made.sampling_logprob is None:
             return None
         return replace(made, text=answer.text, logprob=None)
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        *,
+        temperature: float = 1.0,
+        rng: Generator | None = None,
+        schema: dict[str, Any] | None = None,
+        max_tokens: int | None = None,
+    ) -> list[Sample]:
+        """Draw `n` answers to a conversation in the file's chat template, each up to the end of the turn.
+
+        With a JSON `schema` the tokens are restricted to it; log-probabilities are those before the restriction.
+        """
+        limit = max_tokens or self.max_tokens or LONG_CHAT_TOKENS
+        return self._draw(
+            self._rendered(messages), _seeds(rng, n), temperature, _limits(limit, schema), lines=False
+        )
 
     def complete(
         self,
@@ -208,18 +267,43 @@ class LlamaCpp:
 
         With a JSON `schema` the tokens are restricted to it; log-probabilities are those before the restriction.
         """
-        seeds = np.random.default_rng(rng).integers(1 << 31, size=n)
-        more: dict[str, Any] = {"n_predict": max_tokens or self.max_tokens}
-        if schema is not None:
-            more["json_schema"] = schema
+        limit = max_tokens or self.max_tokens or BRIEF_TOKENS
+        return self._draw(prompt, _seeds(rng, n), temperature, _limits(limit, schema), lines=True)
+
+    def _draw(
+        self, prompt: str, seeds: Sequence[int], temperature: float, more: dict[str, Any], *, lines: bool
+    ) -> list[Sample]:
+        """A continuation of the prompt for each seed; with `lines` it ends at a line break."""
         with self._lock:
             try:
                 if self._ready != prompt:
                     self._prepare(prompt)
-                return [self._one(prompt, temperature, int(seed), more) for seed in seeds]
+                return [self._one(prompt, temperature, seed, more, lines=lines) for seed in seeds]
             except BaseException:
                 self._ready = None  # an interrupted request leaves the cache in an unknown state
                 raise
+
+    def _rendered(self, messages: Sequence[Message]) -> str:
+        """The conversation in the file's chat template, up to where the answer begins."""
+        said = [_chat_message(message, place) for place, message in enumerate(messages)]
+        body = {"messages": said, "chat_template_kwargs": {"enable_thinking": False}}
+        return str(self._post("/apply-template", body)["prompt"])
+
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """What llama.cpp replies at its loopback address, where alone the package applies templates."""
+        place = urlsplit(self._server.listening_address)
+        link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60.0)
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
+        try:
+            link.request("POST", path, json.dumps(body), headers)
+            reply: dict[str, Any] = json.loads(link.getresponse().read())
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise ModelError(f"llama.cpp did not reply to {path}: {error}") from error
+        finally:
+            link.close()
+        if "error" in reply:
+            raise _error(reply["error"])
+        return reply
 
     def share_prefix(self, text: str) -> None:
         """Say that prompts of `continuation_logprobs` begin with this text, which is then read once for all of them."""
@@ -273,7 +357,9 @@ class LlamaCpp:
             self._ask({"prompt": prompt, "n_predict": 0})
         self._ready = prompt
 
-    def _one(self, prompt: str, temperature: float, seed: int, more: dict[str, Any]) -> Sample:
+    def _one(
+        self, prompt: str, temperature: float, seed: int, more: dict[str, Any], *, lines: bool
+    ) -> Sample:
         request = {
             **more,
             "prompt": prompt,
@@ -284,13 +370,15 @@ class LlamaCpp:
             # Log-probabilities before the temperature is applied: those of the samples, whatever it is.
             "post_sampling_probs": False,
         }
-        entries, finish = self._until_line_break(request)
+        entries, finish = self._streamed(request, lines=lines)
         if entries is None:  # a stream omits the probabilities of tokens that form one character
             entries, finish = _entries(self._ask(request))
-        return _sample(entries, finish, self.header, temperature)
+        return _sample(entries, finish, self.header, temperature, lines=lines)
 
-    def _until_line_break(self, request: dict[str, Any]) -> tuple[list[dict[str, Any]] | None, str | None]:
-        """Stream the answer up to its first line break; None if the stream left tokens out."""
+    def _streamed(
+        self, request: dict[str, Any], *, lines: bool
+    ) -> tuple[list[dict[str, Any]] | None, str | None]:
+        """Stream the answer, with `lines` up to its first line break; None if the stream left tokens out."""
         entries: list[dict[str, Any]] = []
         text: list[str] = []
         finish: list[str | None] = [None]
@@ -299,7 +387,7 @@ class LlamaCpp:
             found, finish[0] = _entries(chunk)
             entries.extend(found)
             text.append(chunk["choices"][0].get("text") or "")
-            return any(b"\n" in bytes(entry["bytes"]) for entry in found)
+            return lines and any(b"\n" in bytes(entry["bytes"]) for entry in found)
 
         self._ask(request | {"stream": True}, on_token)
         whole = b"".join(bytes(entry["bytes"]) for entry in entries) == "".join(text).encode()
@@ -344,6 +432,29 @@ class LlamaCpp:
         return reply if isinstance(reply, dict) else {}
 
 
+def _form(form: str | None, header: GgufHeader, path: Path) -> str:
+    """The form in which questions are asked."""
+    if form not in (None, *FORMS):
+        raise InputError(f"form is {form!r}: one of {', '.join(FORMS)}")
+    if form == "chat" and not header.has_template:
+        raise InputError(f"{path} has no chat template: load it with form=brief")
+    return form or ("chat" if header.has_template else "brief")
+
+
+def _chat_message(message: Message, place: int) -> dict[str, Any]:
+    """A message as chat templates know it: text, from the system, the user, the assistant or a tool."""
+    role = "system" if message["role"] == "developer" else message["role"]
+    return {**message, "role": role, "content": text_only(message, place)}
+
+
+def _seeds(rng: Generator | None, n: int) -> list[int]:
+    return [int(seed) for seed in np.random.default_rng(rng).integers(1 << 31, size=n)]
+
+
+def _limits(max_tokens: int, schema: dict[str, Any] | None) -> dict[str, Any]:
+    return {"n_predict": max_tokens, **({} if schema is None else {"json_schema": schema})}
+
+
 def _result(future: Future[T]) -> T:
     """The result of `future`; waits in short steps, since Windows cannot interrupt a longer one."""
     while True:
@@ -361,18 +472,32 @@ def _entries(chunk: dict[str, Any]) -> tuple[list[dict[str, Any]], str | None]:
 
 
 def _sample(
-    entries: list[dict[str, Any]], finish: str | None, header: GgufHeader, temperature: float
+    entries: list[dict[str, Any]],
+    finish: str | None,
+    header: GgufHeader,
+    temperature: float,
+    *,
+    lines: bool = True,
 ) -> Sample:
-    """The sample: the tokens up to the end, and the log-probability that the answer ends there."""
+    """The sample: the tokens up to the end, and the log-probability that the answer ends there.
+
+    Without `lines` only end tokens end it, and what the model thought aloud before it is left out.
+    """
+    if not lines and finish == "stop" and entries:  # the last token is an end, whether we know it or not
+        header = replace(header, endings=header.endings | {int(entries[-1]["id"])})
     text = b""
     tokens: list[int] = []
     scores: list[_TokenScore] = []
     complete = False
     for entry in entries:
         token, piece = int(entry["id"]), bytes(entry["bytes"])
-        if _ends(token, piece, header):
+        if _ends(token, piece, header, lines=lines):
             alternatives = {int(other["id"]): other for other in (*entry["top_logprobs"], entry)}
-            ending = [e["logprob"] for t, e in alternatives.items() if _ends(t, bytes(e["bytes"]), header)]
+            ending = [
+                e["logprob"]
+                for t, e in alternatives.items()
+                if _ends(t, bytes(e["bytes"]), header, lines=lines)
+            ]
             tokens.append(header.end)
             scores.append(_TokenScore.of(ending, entry, temperature))
             complete = True
@@ -380,7 +505,7 @@ def _sample(
         tokens.append(token)
         scores.append(_TokenScore.of([entry["logprob"]], entry, temperature))
         text += piece
-        if b"\n" in piece:  # text and end in one token, such as a full stop and a line break
+        if lines and b"\n" in piece:  # text and end in one token, such as a full stop and a line break
             text = text[: text.index(b"\n")]
             complete = True
             break
@@ -388,8 +513,11 @@ def _sample(
     # llama.cpp stopped at an end token that we do not know: the answer is complete, its probability unknown.
     end_has_no_logprob = not complete and finish == "stop"
     whole = known and not end_has_no_logprob
+    answer = text.decode("utf-8", errors="replace")
+    if not lines and (after := without_thinking(answer)) != answer:  # of the answer alone it is not known
+        return Sample(after.strip(), complete=complete, token_count=len(tokens))
     return Sample(
-        text.decode("utf-8", errors="replace").strip(),
+        answer.strip(),
         logprob=math.fsum(score.logprob for score in scores) if whole else None,
         tokens=tuple(tokens),
         token_logprobs=tuple(score.logprob for score in scores) if known else None,
@@ -426,9 +554,9 @@ class _TokenScore:
         return cls(logprob, sampling, float(entr(shares).sum() + entr(rest)))
 
 
-def _ends(token: int, piece: bytes, header: GgufHeader) -> bool:
+def _ends(token: int, piece: bytes, header: GgufHeader, *, lines: bool = True) -> bool:
     """Whether the token ends an answer and adds nothing to it."""
-    return token in header.endings or (b"\n" in piece and not piece.strip())
+    return token in header.endings or (lines and b"\n" in piece and not piece.strip())
 
 
 def _error(error: dict[str, Any]) -> ModelError:
@@ -441,7 +569,7 @@ def _error(error: dict[str, Any]) -> ModelError:
     return ModelError(f"llama.cpp: {message}")
 
 
-def _load(path: Path, context: int, threads: int) -> Any:
+def _load(path: Path, context: int, threads: int, key: str) -> Any:
     try:
         import xllamacpp
     except ImportError as error:
@@ -452,9 +580,7 @@ def _load(path: Path, context: int, threads: int) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.cache_ram_mib = 0  # restoring a saved state would change the numbers
     params.verbosity, params.warmup = -1, False
-    params.api_keys = [
-        secrets.token_hex()
-    ]  # the package also listens on loopback: a random key keeps others out
+    params.api_keys = [key]  # the package also listens on loopback: a random key keeps others out
     try:
         return xllamacpp.Server(params)
     except Exception as error:
@@ -485,13 +611,13 @@ def threads_for(size: int) -> int:
 
 
 @cache
-def _shared(path: Path, max_tokens: int, threads: int | None, process: int) -> LlamaCpp:
+def _shared(path: Path, max_tokens: int | None, threads: int | None, process: int) -> LlamaCpp:
     """One model per process, never freed: llama.cpp's threads do not survive a fork, and ending them there crashes."""
-    return LlamaCpp(path, name="smollm2", max_tokens=max_tokens, threads=threads)
+    return LlamaCpp(path, name="smollm2", form="brief", max_tokens=max_tokens, threads=threads)
 
 
 def smollm2(
-    *, progress: Progress | None = None, max_tokens: int = BRIEF_TOKENS, threads: int | None = None
+    *, progress: Progress | None = None, max_tokens: int | None = None, threads: int | None = None
 ) -> LlamaCpp:
     """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once per process."""
     path = weights.where("smollm2")
@@ -502,5 +628,10 @@ def smollm2(
 
 
 def gguf(path: str, **options: Any) -> LlamaCpp:
-    """The GGUF model at `path`; options are `threads`, `context` and `max_tokens`."""
+    """The GGUF model at `path`; options are `form`, `system`, `threads`, `context` and `max_tokens`."""
     return LlamaCpp(path, **options)
+
+
+def gguf_brief(path: str, **options: Any) -> LlamaCpp:
+    """The GGUF model at `path`, asked after a few examples even if it has a chat template."""
+    return LlamaCpp(path, name=f"gguf-brief:{path}", form="brief", **options)

@@ -27,7 +27,7 @@ from ..conversation import as_messages
 from ..errors import BadReply, InputError, ModelError, PromptTooLong
 from . import sync_bridge
 from .endpoint import Endpoint, Refused, checked_address, error_said, shown_address
-from .prompt_template import asks_for_long, brief_prompt
+from .prompt_template import BRIEF, asks_for_long, brief_prompt, system_for
 from .replies import are_logprobs, chat_sample, completion_sample, well_formed, with_usage
 
 if TYPE_CHECKING:
@@ -308,7 +308,6 @@ PARAGRAPH_TOKENS = 256
 LONG_TOKENS = 1024  # the default limit for answers that were not asked to be brief
 MOST_CHOICES = 64  # answers per request; OpenAI allows 128
 OLLAMA = "fp_ollama"  # by which its replies are known
-BRIEF = "Answer the question as briefly as possible: a name, a number or a few words, and nothing else."
 
 
 class _OpenAIModel(ABC):
@@ -502,9 +501,8 @@ class Chat(_OpenAIModel):
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
     ) -> list[Sample]:
         """Draw `n` answers to a question, or to messages, which are sent as they are."""
-        brief = isinstance(prompt, str) and self.system == BRIEF and not asks_for_long(prompt)
+        longest = None if system_for(prompt, self.system) == BRIEF else LONG_TOKENS
         fields = {"messages": self._messages(prompt)}
-        longest = None if brief else LONG_TOKENS
         return await self.ask(fields, n, temperature, rng, chat_sample, default_tokens=longest)
 
     async def aweigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
@@ -514,9 +512,7 @@ class Chat(_OpenAIModel):
         return await self._weigh(body, lambda reply: prompted(reply, answer))
 
     def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
-        if not isinstance(prompt, str) or (self.system == BRIEF and asks_for_long(prompt)):
-            return as_messages(prompt, None)
-        return as_messages(prompt, self.system)
+        return as_messages(prompt, system_for(prompt, self.system))
 
     def sample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None

@@ -1,4 +1,4 @@
-"""The few-shot prompt that makes a completion model answer in a few words."""
+"""What makes a model answer in a few words: examples before the question, or a system message for a chat model."""
 
 from __future__ import annotations
 
@@ -74,6 +74,21 @@ def brief_prompt(prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return f"{head}Question: {prompt.strip()}\nAnswer:"
     return f"{head}{''.join(_lines(as_messages(prompt)))}"
+
+
+BRIEF = "Answer the question as briefly as possible: a name, a number or a few words, and nothing else."
+"""The system message that chat models get before a question."""
+
+
+def system_for(prompt: Prompt, system: str | None) -> str | None:
+    """The system message that goes before the prompt: none before messages, and no `BRIEF` where it asks for more.
+
+    >>> system_for("Who discovered radium?", BRIEF) == BRIEF, system_for("Tell me about Marie Curie.", BRIEF)
+    (True, None)
+    """
+    if not isinstance(prompt, str) or (system == BRIEF and asks_for_long(prompt)):
+        return None
+    return system
 
 
 JSON_HEAD = """Answer each question with JSON on one line.
