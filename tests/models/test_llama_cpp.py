@@ -182,7 +182,7 @@ def test_in_a_chat_probabilities_are_those_of_the_template_with_the_end_of_the_t
     samples = chat.sample(SENTENCE, 2, temperature=temperature, rng=np.random.default_rng(4))
     ended = {sample.tokens: sample for sample in samples if sample.complete and len(sample.tokens) < 20}
     assert ended
-    asked = chat._rendered(as_messages(SENTENCE, BRIEF))
+    asked = chat.rendered(as_messages(SENTENCE, BRIEF))
     assert asked.endswith("<|im_start|>assistant\n")
     for sample in ended.values():
         assert sample.tokens[-1] == chat.header.end
@@ -208,8 +208,9 @@ def test_in_a_chat_any_answer_can_be_weighed(chat):
 
 def test_in_a_chat_the_same_seed_gives_the_same_draws_and_lines_do_not_end_an_answer(chat):
     def draw(question, n):
-        asked = [{"role": "user", "content": question}]
-        return chat.chat(asked, n, temperature=0.7, rng=np.random.default_rng(3), max_tokens=40)
+        asked = chat.rendered([{"role": "user", "content": question}])
+        how = {"temperature": 0.7, "max_tokens": 40, "lines": False}
+        return chat.complete(asked, n, rng=np.random.default_rng(3), **how)
 
     listed = "Write a numbered list of three colours."
     first = draw(listed, 2)
@@ -233,7 +234,7 @@ def test_a_conversation_goes_through_the_template_as_it_is(chat):
         "user\nAnd Paris?",
     ]
     expected = "".join(f"<|im_start|>{turn}<|im_end|>\n" for turn in turns) + "<|im_start|>assistant\n"
-    assert chat._rendered(said) == expected
+    assert chat.rendered(said) == expected
     image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}]
     with pytest.raises(InputError, match="not text"):
         chat.sample(image, 1)

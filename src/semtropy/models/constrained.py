@@ -112,7 +112,9 @@ class JsonLlama:
         how["max_tokens"] = self._model.max_tokens or TOKENS
         if self._model.form == "chat":
             system = _asks_for_json(self._schema) if isinstance(prompt, str) else None
-            return self._model.chat(as_messages(prompt, system), n, **how)
+            return self._model.complete(
+                self._model.rendered(as_messages(prompt, system)), n, lines=False, **how
+            )
         return self._model.complete(json_prompt(prompt, self._schema.get("properties", {})), n, **how)
 
 

@@ -38,7 +38,7 @@ from .replies import without_thinking
 from .weights import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.random import Generator
 
@@ -198,9 +198,12 @@ class LlamaCpp:
         """Draw `n` answers to a question or a conversation: brief ones, or longer ones where it asks for more."""
         if self.form == "chat":
             messages, limit = self._asked(prompt)
-            return self.chat(messages, n, temperature=temperature, rng=rng, max_tokens=limit)
-        limit = self.max_tokens or (PARAGRAPH_TOKENS if asks_for_long(prompt) else BRIEF_TOKENS)
-        return self.complete(brief_prompt(prompt), n, temperature=temperature, rng=rng, max_tokens=limit)
+            text = self.rendered(messages)
+        else:
+            limit = self.max_tokens or (PARAGRAPH_TOKENS if asks_for_long(prompt) else BRIEF_TOKENS)
+            text = brief_prompt(prompt)
+        lines = self.form == "brief"
+        return self.complete(text, n, temperature=temperature, rng=rng, max_tokens=limit, lines=lines)
 
     def _asked(self, prompt: Prompt) -> tuple[list[dict[str, Any]], int]:
         """The messages for a prompt, and the longest answer to it in tokens."""
@@ -227,31 +230,12 @@ class LlamaCpp:
             if not 0 < len(tokens) < limit:
                 return None
             only = {"grammar": f"root ::= {' '.join(f'<[{token}]>' for token in tokens)}", "n_predict": limit}
-            (made,) = self._draw(self._rendered(messages), [0], 0.0, only, lines=False)
+            (made,) = self._draw(self.rendered(messages), [0], 0.0, only, lines=False)
         else:
             (made,) = self.sample(prompt, 1, temperature=0.0)
         if made.text != wanted or not made.complete or made.sampling_logprob is None:
             return None
         return replace(made, text=answer.text, logprob=None)
-
-    def chat(
-        self,
-        messages: Sequence[Message],
-        n: int,
-        *,
-        temperature: float = 1.0,
-        rng: Generator | None = None,
-        schema: dict[str, Any] | None = None,
-        max_tokens: int | None = None,
-    ) -> list[Sample]:
-        """Draw `n` answers to a conversation in the file's chat template, each up to the end of the turn.
-
-        With a JSON `schema` the tokens are restricted to it; log-probabilities are those before the restriction.
-        """
-        limit = max_tokens or self.max_tokens or LONG_CHAT_TOKENS
-        return self._draw(
-            self._rendered(messages), _seeds(rng, n), temperature, _limits(limit, schema), lines=False
-        )
 
     def complete(
         self,
@@ -262,28 +246,33 @@ class LlamaCpp:
         rng: Generator | None = None,
         schema: dict[str, Any] | None = None,
         max_tokens: int | None = None,
+        lines: bool = True,
     ) -> list[Sample]:
         """Draw `n` continuations of `prompt` as it stands, each up to its first line break.
 
-        With a JSON `schema` the tokens are restricted to it; log-probabilities are those before the restriction.
+        Without `lines` only an end token ends them, as after `rendered` messages. With a JSON `schema` the tokens are
+        restricted to it; log-probabilities are those before the restriction.
         """
-        limit = max_tokens or self.max_tokens or BRIEF_TOKENS
-        return self._draw(prompt, _seeds(rng, n), temperature, _limits(limit, schema), lines=True)
+        seeds = np.random.default_rng(rng).integers(1 << 31, size=n)
+        more: dict[str, Any] = {"n_predict": max_tokens or self.max_tokens or BRIEF_TOKENS}
+        if schema is not None:
+            more["json_schema"] = schema
+        return self._draw(prompt, seeds, temperature, more, lines=lines)
 
     def _draw(
-        self, prompt: str, seeds: Sequence[int], temperature: float, more: dict[str, Any], *, lines: bool
+        self, prompt: str, seeds: Iterable[int], temperature: float, more: dict[str, Any], *, lines: bool
     ) -> list[Sample]:
         """A continuation of the prompt for each seed; with `lines` it ends at a line break."""
         with self._lock:
             try:
                 if self._ready != prompt:
                     self._prepare(prompt)
-                return [self._one(prompt, temperature, seed, more, lines=lines) for seed in seeds]
+                return [self._one(prompt, temperature, int(seed), more, lines=lines) for seed in seeds]
             except BaseException:
                 self._ready = None  # an interrupted request leaves the cache in an unknown state
                 raise
 
-    def _rendered(self, messages: Sequence[Message]) -> str:
+    def rendered(self, messages: Sequence[Message]) -> str:
         """The conversation in the file's chat template, up to where the answer begins."""
         said = [_chat_message(message, place) for place, message in enumerate(messages)]
         body = {"messages": said, "chat_template_kwargs": {"enable_thinking": False}}
@@ -445,14 +434,6 @@ def _chat_message(message: Message, place: int) -> dict[str, Any]:
     """A message as chat templates know it: text, from the system, the user, the assistant or a tool."""
     role = "system" if message["role"] == "developer" else message["role"]
     return {**message, "role": role, "content": text_only(message, place)}
-
-
-def _seeds(rng: Generator | None, n: int) -> list[int]:
-    return [int(seed) for seed in np.random.default_rng(rng).integers(1 << 31, size=n)]
-
-
-def _limits(max_tokens: int, schema: dict[str, Any] | None) -> dict[str, Any]:
-    return {"n_predict": max_tokens, **({} if schema is None else {"json_schema": schema})}
 
 
 def _result(future: Future[T]) -> T:
