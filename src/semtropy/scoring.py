@@ -210,29 +210,6 @@ class Scored:
         return {"id": self.id, **self.verdict.to_dict(), "flagged": self.flagged, "correct": self.correct}
 
 
-def score_rows(
-    rows: Iterable[Row],
-    estimator: str | Estimator = "bayes",
-    *,
-    prior: Any = None,
-    calibration: Calibrated | None = None,
-    judge: str | Judge | None = None,
-    watch: Callable[[int], None] | None = None,
-) -> Iterator[Scored]:
-    """Score the rows of a recording one by one.
-
-    `estimator` may also name a scorer of the answer (`semtropy.scorers.NAMES`). Rows with samples that have no meaning
-    yet are grouped by `judge`; `watch` is called with the number of rows grouped so far.
-
-    >>> from semtropy.recording import Row
-    >>> row = Row({"id": "q1", "question": "Capital of France?",
-    ...            "samples": [{"text": "Paris", "meaning": 0}, {"text": "Rome", "meaning": 1}]})
-    >>> [(line.id, round(line.verdict.entropy.mean, 4)) for line in score_rows([row], "histogram")]
-    [('q1', 0.6931)]
-    """
-    return row_scoring(estimator, prior=prior, calibration=calibration, judge=judge, watch=watch)(rows)
-
-
 def row_scoring(
     estimator: str | Estimator = "bayes",
     *,
@@ -241,7 +218,17 @@ def row_scoring(
     judge: str | Judge | None = None,
     watch: Callable[[int], None] | None = None,
 ) -> Callable[[Iterable[Row]], Iterator[Scored]]:
-    """`score_rows` with these options, as a function of rows that loads the method and the judge once."""
+    """A function that scores the rows of a recording one by one, with a method and a judge that are loaded once.
+
+    `estimator` may also name a scorer of the answer (`semtropy.scorers.NAMES`). Rows with samples that have no meaning
+    yet are grouped by `judge`; `watch` is called with the number of rows grouped so far.
+
+    >>> from semtropy.recording import Row
+    >>> row = Row({"id": "q1", "question": "Capital of France?",
+    ...            "samples": [{"text": "Paris", "meaning": 0}, {"text": "Rome", "meaning": 1}]})
+    >>> [(line.id, round(line.verdict.entropy.mean, 4)) for line in row_scoring("histogram")([row])]
+    [('q1', 0.6931)]
+    """
     method: Estimator | Scorer
     if isinstance(estimator, str) and estimator in SCORERS:
         if prior is not None:

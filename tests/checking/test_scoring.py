@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from semtropy.cli import main
 from semtropy.errors import InputError, MissingExtra, RecordingError
 from semtropy.estimators import load_estimator
 from semtropy.recording import Header, Row, write_recording
-from semtropy.scoring import score, score_rows
+from semtropy.scoring import Scored, row_scoring, score
 from semtropy.verdict import Verdict
 
 HEADER = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
@@ -211,6 +211,10 @@ ROWS = [
     },
     {"id": "q2", "question": "2 + 2?", "samples": [{"text": "4", "meaning": 0}, {"text": "4", "meaning": 0}]},
 ]
+
+
+def score_rows(rows: list[Row], *arguments: Any, **options: Any) -> Iterator[Scored]:
+    return row_scoring(*arguments, **options)(rows)
 
 
 def test_a_row_becomes_a_verdict() -> None:

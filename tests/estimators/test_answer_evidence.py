@@ -15,7 +15,7 @@ from recordings_made import graded_recording
 from semtropy import Budget, Evidence, Prior, Sample, check, read_recording, score
 from semtropy.cli import main
 from semtropy.entropy.components import Observations
-from semtropy.entropy.shares import predictive_probabilities, share_distribution
+from semtropy.entropy.shares import share_distribution
 from semtropy.errors import InputError
 from semtropy.estimators.bayes import AgreementScore, Bayes
 from semtropy.models.scripted import ScriptedModel
@@ -59,7 +59,7 @@ def test_an_answer_never_spoils_a_belief_and_probabilities_sum_to_1(evidence):
     assert belief.mean >= 0
     assert belief.variance >= 0
     parts = belief.distribution.components
-    seen = predictive_probabilities(parts)
+    seen = np.array([share_distribution(parts, each)[0].mean for each in range(parts[0].floors.size)])
     assert belief.agreement.mean == pytest.approx(seen[evidence.answer.meaning], abs=2e-3)
     # The probability of a new meaning, computed without the others: one more meaning with one draw.
     assert seen.sum() + new_meaning(evidence) == pytest.approx(1, abs=1e-3)

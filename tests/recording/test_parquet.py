@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from recording_rows import HEADER, ROW, SHARED, bits, headers, rows
 from semtropy.errors import MissingExtra, RecordingError
 from semtropy.recording import open_recording, read_recording, write_recording
-from semtropy.recording.formats import read_rows
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
@@ -55,7 +54,7 @@ def test_there_and_back_from_json_lines(tmp_path: Path) -> None:
     write_recording(tmp_path / "run.parquet", stream.header, stream.rows)
     stream = open_recording(tmp_path / "run.parquet")
     write_recording(tmp_path / "back.jsonl", stream.header, stream.rows)
-    write_recording(tmp_path / "same.jsonl", open_recording(source).header, read_rows(source))
+    write_recording(tmp_path / "same.jsonl", open_recording(source).header, open_recording(source).rows)
     assert (tmp_path / "back.jsonl").read_bytes() == (tmp_path / "same.jsonl").read_bytes()
     # Nothing was left over for `extra`: the columns say it all.
     table = pa.parquet.read_table(tmp_path / "run.parquet")
@@ -151,5 +150,5 @@ def test_a_thousand_questions_are_read_in_seconds(tmp_path: Path) -> None:
     path = tmp_path / "run.parquet"
     write_recording(path, HEADER, ({**ROW, "id": str(n), "samples": held} for n in range(1000)))
     before = time.process_time()
-    assert sum(len(row["samples"]) for row in read_rows(path)) == 100_000
+    assert sum(len(row["samples"]) for row in open_recording(path).rows) == 100_000
     assert time.process_time() - before < 5

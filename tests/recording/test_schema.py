@@ -29,7 +29,6 @@ from semtropy import Evidence, Partition, Sample
 from semtropy.errors import RecordingError
 from semtropy.recording import Header, Row, Writer, open_recording, read_recording, write_recording
 from semtropy.recording.arrays import SampleArrays
-from semtropy.recording.formats import read_rows
 
 
 def lines(path: Path, *objects: object) -> Path:
@@ -164,7 +163,7 @@ def test_line_separators_inside_a_text_do_not_end_a_line(tmp_path: Path) -> None
     row = json.dumps({**ROW, "question": text}, ensure_ascii=False)
     path = tmp_path / "run.jsonl"
     path.write_text(json.dumps(HEADER) + "\n\n" + row, encoding="utf-8")
-    (read,) = read_rows(path)
+    (read,) = open_recording(path).rows
     assert (read.question, read.line) == (text, 3)
 
 
@@ -211,7 +210,7 @@ def sample(**fields: object) -> dict[str, object]:
 def test_a_wrong_field_is_named_with_its_line(row: object, place: str, message: str, tmp_path: Path) -> None:
     path = lines(tmp_path / "run.jsonl", HEADER, ROW, row)
     with pytest.raises(RecordingError, match=rf"run\.jsonl, line 3, {place}: {message}"):
-        list(read_rows(path))
+        list(open_recording(path).rows)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +249,7 @@ def test_a_cut_gzip_gives_the_rows_before_the_cut(tmp_path: Path) -> None:
     held = [{**ROW, "id": str(i), "note": rng.random(200).tolist()} for i in range(50)]
     write_recording(path, HEADER, held)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    rows = read_rows(path)
+    rows = open_recording(path).rows
     assert dict(next(rows)) == held[0]
     with pytest.raises(RecordingError, match=r"run\.jsonl\.gz, line \d+: the gzip data is truncated"):
         list(rows)
@@ -258,7 +257,7 @@ def test_a_cut_gzip_gives_the_rows_before_the_cut(tmp_path: Path) -> None:
     damaged[len(damaged) // 2] ^= 0xFF
     path.write_bytes(damaged)
     with pytest.raises(RecordingError, match=r"run\.jsonl\.gz, line \d+"):
-        list(read_rows(path))
+        list(open_recording(path).rows)
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
@@ -295,7 +294,7 @@ def test_the_writer_shows_nothing_until_it_is_whole(tmp_path: Path) -> None:
     with Writer(path, HEADER) as writer:
         writer.write(ROW)
         assert not path.exists()
-    assert [row.id for row in read_rows(path)] == ["q1"]
+    assert [row.id for row in open_recording(path).rows] == ["q1"]
 
 
 WRITE_WITH_LITTLE_ROOM = """
@@ -402,7 +401,7 @@ def test_a_thousand_questions_are_read_within_two_seconds_and_500_megabytes(larg
 def test_rows_are_read_one_at_a_time(large: Path) -> None:
     tracemalloc.start()
     try:
-        assert sum(len(row["samples"]) for row in read_rows(large)) == 100_000
+        assert sum(len(row["samples"]) for row in open_recording(large).rows) == 100_000
         assert tracemalloc.get_traced_memory()[1] < 3_000_000
     finally:
         tracemalloc.stop()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,8 +152,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _second(arguments: argparse.Namespace) -> int:
     """What the answers of another model add to one recording."""
-    import json
-
     from ..files import write_file
     from ..study.second import join, study_second
 
@@ -161,15 +161,13 @@ def _second(arguments: argparse.Namespace) -> int:
     costs = [budget for budget in parse_budgets(arguments.budgets) if budget > 0]
     found = study_second(joined, costs=costs, seeds=arguments.seeds, seed=arguments.seed)
     if arguments.json is not None:
-        write_file(arguments.json, json.dumps({"second": found.to_dict()}, indent=2) + "\n")
+        write_file(arguments.json, json.dumps({"second": asdict(found)}, indent=2) + "\n")
     say(found.table(), end="")
     return 0
 
 
 def _claims(arguments: argparse.Namespace) -> int:
     """How well the wrong claims of long answers are found."""
-    import json
-
     from ..files import write_file
     from ..study.claims import claims_json, claims_table, read_answers, study_claims
 

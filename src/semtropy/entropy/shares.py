@@ -34,18 +34,6 @@ TOLERANCE = 1e-5  # of the entropy's moments, which converge after the constants
 LEAST_VARIANCE = 1e-14  # below this a share is a point
 
 
-def predictive_probabilities(components: Sequence[PosteriorComponent]) -> Floats:
-    """The probability of each seen meaning for the next sample; 1 minus their sum is that of a new meaning.
-
-    >>> from semtropy.entropy.distribution import PosteriorComponent
-    >>> half = PosteriorComponent(1.0, np.array([0.5]), np.array([1.0]), np.array([0.0]), 0.5, 0.5)
-    >>> predictive_probabilities([half]).round(4)  # a Dirichlet(0.5, 0.5) after one draw: 1.5 / 2
-    array([0.75])
-    """
-    weights = np.array([c.weight for c in components])
-    return np.asarray((weights / weights.sum()) @ _ratios(components, np.eye(components[0].floors.size)))
-
-
 def share_distribution(
     components: Sequence[PosteriorComponent], meaning: int, rival: int | None = None
 ) -> tuple[ShareDistribution, float]:

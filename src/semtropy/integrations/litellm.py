@@ -32,15 +32,10 @@ KEY = "semtropy"
 # Keys of `litellm_params` that are ours; LiteLLM passes its own defaults too.
 OPTIONS = ("judge", "estimator", "prior", "threshold", "calibration")
 # What shapes an answer: samples are drawn with it. Temperature, seed and log-probabilities are set by the check.
-SHAPING: tuple[str, ...] = (
-    "max_tokens",
-    "max_completion_tokens",
-    "stop",
-    "response_format",
-    "tools",
-    "tool_choice",
-)
-SHAPING += ("reasoning_effort", "user")
+SHAPING = (
+    "max_tokens", "max_completion_tokens", "stop", "response_format", "tools", "tool_choice",
+    "reasoning_effort", "user",
+)  # fmt: skip
 
 
 class SemtropyGuardrail(CustomGuardrail):

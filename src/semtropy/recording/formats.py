@@ -21,17 +21,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import RecordingError, StoreError
 from ..files import cannot_read
 from .jsonlines import named_header, parse_line, read_lines, write_lines
 from .limits import LIFT, Limits, gunzip, json_values, too_many_values
 from .schema import Header, Recording, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # Reading the folder of a store: its manifest, its parts, and the rows in the order of the questions.
 #
@@ -269,21 +265,6 @@ def open_recording(
     assert isinstance(header, Header)
     rows = (part for part in parts if isinstance(part, Row))
     return Stream(header, rows if allow_empty else _not_empty(rows, str(path)))
-
-
-def read_rows(path: str | os.PathLike[str]) -> Iterator[Row]:
-    """Yield the rows of a recording one at a time.
-
-    path  a file, or the folder of a store
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp(), "run.jsonl")
-    >>> write_recording(path, Header.make(model="m"), [{"id": "1", "question": "2 + 2?", "samples": [{"text": "4"}]}])
-    1
-    >>> [row.id for row in read_rows(path)]
-    ['1']
-    """
-    return open_recording(path).rows
 
 
 def read_recording(

@@ -321,9 +321,6 @@ class JsonObject(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.fields)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self.fields
-
 
 @dataclass(frozen=True, eq=False)
 class Header(JsonObject):
@@ -575,17 +572,13 @@ class Row(JsonObject):
         """The keys the schema does not name."""
         return {key: value for key, value in self.fields.items() if key not in _ROW_KEYS}
 
-    @property
+    @cached_property
     def samples(self) -> tuple[Sample, ...]:
         """The samples; `logprob` is None where the header does not say that it can be used as a lower bound.
 
         Where the header says that the end token is left out, the recorded value is the `prefix_logprob`. The recorded
         values stay in `row["samples"]`. Without a `logprob`, the token log-probabilities are summed.
         """
-        return self._samples
-
-    @cached_property
-    def _samples(self) -> tuple[Sample, ...]:
         usable, prefix = self.header.logprobs_usable, self.header.ends_left_out
         return tuple(_sample(held, usable, prefix) for held in self.fields["samples"])
 

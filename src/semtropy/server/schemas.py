@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..conversation import as_messages
+from ..estimators import NAMES as ESTIMATORS
 from ..meaning import NAMES as JUDGES
 from ..options import FLAGS
 from ..samples import MOST_TOKEN_ENTROPY
@@ -15,21 +16,11 @@ from .settings import Mode, Place  # noqa: TC001  # pydantic reads them
 if TYPE_CHECKING:
     from ..conversation import Prompt
 
+    EstimatorName = str
+else:
+    EstimatorName = Literal[ESTIMATORS]
 
-EstimatorName = Literal[
-    "bayes",
-    "bayes-paper",
-    "histogram",
-    "rescaled",
-    "rescaled-length",
-    "miller-madow",
-    "chao-shen",
-    "james-stein",
-    "nsb",
-    "pitman-yor",
-    "evidential",
-]
-# Judges that load a path or ask another model can only be chosen by the operator.
+
 # Judges that a request may name: not those that cost more requests, or read the operator's files.
 OPEN_JUDGES = tuple(name for name in JUDGES if ":" not in name and name != "llm")
 Text = Annotated[str, Field(max_length=200)]

@@ -177,7 +177,9 @@ def fit_calibration(
         len(labels),
     )
     _refuse_inverted(data)
-    fitted = _choose_curve(data, estimator, target_error, _provenance(recording, labels, steps))
+    fitted = _choose_curve(
+        data, estimator, target_error, _provenance(recording, labels, steps, questions=labels.size)
+    )
     if at_most is None:
         return fitted
     passed = passed_at(everything, loaded, THRESHOLDS, samples=steps[-1], seed=seed)
@@ -308,15 +310,9 @@ class _GradedClaims:
             round_scores(scores[labelled]), wrong, places % folds, places, int(places.max()) + 1
         )
         _refuse_inverted(data)
-        header = self.recording.header
-        about = {
-            "model": header.model,
-            "dataset": header.dataset,
-            "questions": data.questions,
-            "claims": wrong.size,
-            "wrong": int(wrong.sum()),
-            "budgets": [self.samples],
-        }
+        about = _provenance(
+            self.recording, wrong, [self.samples], questions=data.questions, claims=wrong.size
+        )
         fitted = _choose_curve(data, CLAIMS, target_error, about)
         if at_most is None:
             return fitted
@@ -388,12 +384,12 @@ def _guarantee(
     if more is None:
         shares = map(answers.error, range(len(answers.passed)))
         raise InputError(
-            f"a share of {at_most:g} is not reachable: at every threshold more of the {which} are wrong "
+            f"at most {at_most:.3g} wrong is not reachable: at every threshold more of the {which} are wrong "
             f"({min(shares, default=1.0):.0%} at best), and more grades do not change that"
         )
     raise InputError(
-        f"a share of {at_most:g} is not reachable with {graded or answers.wrong.size} graded answers at a confidence "
-        f"of {confidence:g}: it needs about {max(1, more)} more"
+        f"{graded or answers.wrong.size} graded answers are too few to guarantee that at most {at_most:.3g} of the "
+        f"{which} are wrong, with a confidence of {confidence:g}: it needs about {max(1, more)} more"
     )
 
 
@@ -491,14 +487,9 @@ def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
     return min(share, max(0.0, float(low))), max(share, min(1.0, float(high)))
 
 
-def _provenance(recording: Recording, labels: Bools, budgets: Sequence[int]) -> dict[str, Any]:
-    return {
-        "model": recording.header.model,
-        "dataset": recording.header.dataset,
-        "questions": len(labels),
-        "wrong": int(labels.sum()),
-        "budgets": list(budgets),
-    }
+def _provenance(recording: Recording, wrong: Bools, budgets: Sequence[int], **graded: int) -> dict[str, Any]:
+    named = {"model": recording.header.model, "dataset": recording.header.dataset}
+    return {**named, **graded, "wrong": int(wrong.sum()), "budgets": list(budgets)}
 
 
 # The reliability figure of a calibration: observed frequency against predicted probability, held out.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,10 +147,6 @@ class SecondStudy:
     caught: float | None
     false_alarms: float | None
     asked: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The study as plain data."""
-        return asdict(self)
 
     def table(self) -> str:
         """The study as a table in Markdown, with the steady errors below it."""
