@@ -134,3 +134,27 @@ def test_any_texts_give_probabilities(passages: list[str], answer: str) -> None:
 def test_scripts_without_spaces_share_letters() -> None:
     found = compare("誰？", ["彼は東京に住む。"], ["東京に住んでいた。", "猫がいる。"])
     assert found.places == ((0, 0),)
+
+
+@pytest.mark.parametrize(
+    ("passage", "contradicts"),
+    [
+        ("Curie was a physicist and chemist who worked in France.", False),
+        ("Curie discovered polonium and radium.", False),
+        ("Curie was born in Paris in 1870.", True),
+        ("She was born in Vienna, and died in 1934.", True),
+    ],
+)
+def test_the_built_in_judge_tells_silence_from_contradiction(passage: str, contradicts: bool) -> None:
+    """Its network takes the one for the other: a passage must say something in the claim's place."""
+    found = relate("Who was Curie?", ["Curie was born in Warsaw in 1867."], [passage])[0, 0]
+    assert found.argmax() == (1 if contradicts else 2)
+
+
+def test_other_judges_are_believed() -> None:
+    class Sure:
+        def relation(self, batch: Sequence[Any]) -> Any:
+            return np.tile([0.0, 1.0, 0.0], (len(batch), 1))
+
+    found = relate("Who was Curie?", ["Curie was a teacher."], ["Curie baked bread."], Sure())
+    assert found[0, 0].argmax() == 1

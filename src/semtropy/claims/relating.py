@@ -35,6 +35,8 @@ LONGEST = 1200
 """Characters of a sentence that are read: longer ones come from texts without sentence ends."""
 
 SUPPORTS, CONTRADICTS, SILENT = range(3)
+SURE = 0.9
+"""The probability from which a contradiction by a judge that takes silence for one is believed."""
 _WORD = re.compile(r"[^\W_]+")
 _SPACED = re.compile(r"[぀-ヿ㐀-鿿豈-﫿\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _COMMON = words(
@@ -124,7 +126,11 @@ def relate(
 
 
 def judged(judge: Any, pairs: Sequence[Triple]) -> Floats:
-    """The judge's three probabilities for each pair; one that only knows entailment leaves the rest to silence."""
+    """The judge's three probabilities for each pair; one that only knows entailment leaves the rest to silence.
+
+    A judge with `competes` takes silence for contradiction: it is believed only where it is sure of one, and the passage
+    competes with the claim.
+    """
     if not pairs:
         return np.zeros((0, 3))
     different = list(dict.fromkeys(pairs))
@@ -143,6 +149,11 @@ def judged(judge: Any, pairs: Sequence[Triple]) -> Floats:
             f"the judge returned {found.shape} values for {len(pairs)} pairs: three probabilities each are expected"
         )
     clipped: Floats = np.clip(found, 0.0, 1.0)
+    if hasattr(judge, "competes"):
+        doubtful = clipped[:, CONTRADICTS] < SURE
+        silent = [n for n, pair in enumerate(pairs) if doubtful[n] or not judge.competes(pair)]
+        clipped[silent, SILENT] += clipped[silent, CONTRADICTS]
+        clipped[silent, CONTRADICTS] = 0.0
     return clipped
 
 

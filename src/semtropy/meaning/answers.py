@@ -441,3 +441,49 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word
+
+
+# Contradiction and silence: a passage contradicts a claim only where it says something else in the claim's place.
+
+_NAME = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w'’-]{2,}")
+_SUBJECT = re.compile(r"(?:[A-ZÀ-ÖØ-Þ][\w'’.-]*\s?)+")
+
+
+def competes(question: str, passage: str, claim: str) -> bool:
+    """Whether a sentence of a passage speaks of what a claim speaks of, and says something else.
+
+    It does where it has another number, another name or a denial beside words of the claim, or half of its words.
+
+    >>> claim = "Curie was born in Warsaw in 1867."
+    >>> competes("", "She was born in Paris.", claim), competes("", "Curie was born in 1870.", claim)
+    (True, True)
+    >>> competes("", "Curie was a physicist from Poland.", claim), competes("", "She died in 1934.", claim)
+    (False, False)
+    """
+    asked = _content(question)
+    subject = _SUBJECT.match(claim)
+    known = asked | (_content(subject[0]) if subject else frozenset())
+    return any(_rivals(sentence, claim, known, question) for sentence in _SENTENCES.split(passage))
+
+
+def _rivals(sentence: str, claim: str, known: frozenset[str], question: str) -> bool:
+    said, own = _content(sentence), _content(claim) - known
+    shared = own & said
+    if not shared or own <= said:
+        return bool(shared) and _denies(sentence) != _denies(claim)
+    if 2 * len(shared) >= len(own):
+        return True
+    names = [{_stem(name.casefold()) for name in _NAME.findall(text)} - known for text in (sentence, claim)]
+    spoken = {word for word in shared - names[0] - names[1] if not any(map(str.isdigit, word))}
+    if not spoken:
+        return False
+    return bool(names[0] - own and names[1] - said) or contradict(sentence, claim, question)
+
+
+def _denies(text: str) -> bool:
+    return _NEGATED.search(plain_signs(text)) is not None
+
+
+@lru_cache(8192)
+def _content(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _words(plain_signs(text)) if word not in _EMPTY | SMALL_WORDS)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def hand_on(judge: object, wrapper: object) -> None:
-    """Give a wrapper the judge's own `explain`, `unlike`, `identity` and `warnings`, as far as it has them.
+    """Give a wrapper the judge's own `explain`, `unlike`, `competes`, `identity` and `warnings`, as far as it has them.
 
     They look at texts and need no judgement, so that there is nothing to cache, bound or time.
 
@@ -36,7 +36,7 @@ def hand_on(judge: object, wrapper: object) -> None:
     >>> hasattr(wrapper, "unlike")
     False
     """
-    for name in ("explain", "unlike", "identity", "warnings"):
+    for name in ("explain", "unlike", "competes", "identity", "warnings"):
         if hasattr(judge, name):
             setattr(wrapper, name, getattr(judge, name))
 

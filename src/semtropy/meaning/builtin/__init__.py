@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ...errors import InputError
-from ..answers import is_sentence, same_answer
+from ..answers import competes, is_sentence, same_answer
 from ..networks import OnnxEncoder, nearest, pieces, shorten
 from ..quantities import settled
 from ..scripts import readable, same_in_script, warn_unreadable, without_gloss
@@ -39,7 +39,7 @@ _DOUBT = 0.15  # chosen on the tune side of the wordings: 92.8 to 94.2% merged, 
 _SURE = 1e-4
 _OUTPUTS = ("supports", "contradicts", "silent")
 Row = tuple[float, float, float]
-_REVISION = 10  # of what is settled without the network; part of the name, so that no cache mixes two
+_REVISION = 11  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512  # tokens of the network
 _LONGEST = (
     8000  # characters: longer answers are the same only where their words are, or one would take minutes
@@ -141,6 +141,14 @@ class Builtin:
         That is no judgement of entailment: "Toni Morrison" and "a writer" are unlike, and the first entails the second.
         """
         return unlike(*triple[1:]) and self._known(*triple) is None
+
+    def competes(self, triple: Triple) -> bool:
+        """Whether a passage says something in the place of a claim: if not, it is silent about it.
+
+        The network rarely says so itself, since it has learned from answers, where whoever says something else
+        contradicts.
+        """
+        return competes(*triple)
 
     def warnings(self, texts: Iterable[str]) -> tuple[str, ...]:
         """What a reader of a verdict on these answers should know of the grouping."""
