@@ -72,10 +72,6 @@ class Finding:
     advice: str | None = None
     good: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as plain data."""
-        return {"about": self.about, "found": self.found, "advice": self.advice, "good": self.good}
-
 
 def examine(
     model: Model, judge: Judge | None = None, *, price: Price | None = None, seed: int = 0

@@ -7,9 +7,9 @@ import math
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -52,7 +52,9 @@ def _row(field: FieldStep, step: Step, terms: Terms) -> list[Text]:
     """The cells of a row, as Text: in a plain string rich would take brackets for markup."""
     own, agreement = field.step, field.step.belief.agreement
     name = one_line(field.name, 40)
-    value = one_line(field.value if isinstance(field.value, str) else _json(field.value))
+    value = one_line(
+        field.value if isinstance(field.value, str) else json.dumps(field.value, ensure_ascii=False)
+    )
     agree = sum(meaning == own.answer_meaning for meaning in own.partition.meanings)
     if field.name.endswith("[+]"):
         value = f"without {value}"
@@ -67,10 +69,6 @@ def _row(field: FieldStep, step: Step, terms: Terms) -> list[Text]:
         "" if agreement is None else f"{percent(agreement.mean)} in 100",
     ]
     return [*map(Text, cells), Text(str(outcome), COLOURS[outcome])]
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 # A check as it is drawn in a terminal: the answer and its agreement, meanings, and the entropy after each round.
@@ -259,9 +257,6 @@ class LivePicture:
         self._since = float("inf")
 
     def __call__(self) -> RenderableType:
-        from rich.console import Group
-        from rich.text import Text
-
         now = time.monotonic()
         if now - self._since < PATIENCE:
             return self._picture

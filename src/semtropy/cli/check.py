@@ -262,11 +262,12 @@ def _checker(arguments: argparse.Namespace) -> Checker:
 
     written = _given(arguments, *OPTIONS.keys() - _FOR_THE_MODEL - {"answer"})
     options = {name: _READ[name](value) if name in _READ else value for name, value in written.items()}
+    second = tuple(_second_model(name, arguments) for name in arguments.second or ())
     options |= {"budget": _budget(arguments), "rule": _rule(arguments), "prior": _prior(arguments)}
-    options |= {"model": _model(arguments), "second": _second(arguments), "judge": _judge(arguments)}
+    options |= {"model": _model(arguments), "second": second, "judge": _judge(arguments)}
     if arguments.one_by_one:
         options["rounds"] = Rounds(growth=1.0)
-    arguments.opened += [options["model"], *options["second"]]
+    arguments.opened += [options["model"], *second]
     return Checker.load(**options)
 
 
@@ -313,10 +314,6 @@ def _rule(arguments: argparse.Namespace) -> Rule | None:
     if arguments.variance is not None and not arguments.variance >= 0:
         raise InputError(f"--variance is {arguments.variance}: a variance in squared nats, 0 or more")
     return rule_of(arguments.threshold, arguments.variance, arguments.confidence)
-
-
-def _second(arguments: argparse.Namespace) -> tuple[Any, ...]:
-    return tuple(_second_model(name, arguments) for name in arguments.second or ())
 
 
 def _second_model(name: str, arguments: argparse.Namespace) -> Any:
@@ -421,11 +418,9 @@ def _watch(checker: Checker, prompt: Prompt, arguments: argparse.Namespace, step
     from rich.live import Live
 
     from ..conversation import last_question
-    from ._terminal import draw_steps
+    from ._terminal import LivePicture, draw_steps
 
     question = last_question(prompt)
-    from ._terminal import LivePicture
-
     picture = LivePicture(checker.model.name, lambda: draw_steps(question, steps, checker.terms))
     with Live(get_renderable=picture, refresh_per_second=2) as live:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ._options import add_config, read_config
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     price = Price(per_token=arguments.price_per_token) if arguments.price_per_token else None
     findings = examine(model, load_judge(arguments.judge), price=price)
     if arguments.json:
-        say(json_text({"model": arguments.model, "findings": [finding.to_dict() for finding in findings]}))
+        say(json_text({"model": arguments.model, "findings": [asdict(finding) for finding in findings]}))
         return 0
     say(f"Asking {arguments.model} for {DRAWS + 3} short answers, of a few tokens each.")
     for finding in findings:

@@ -8,17 +8,16 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ._options import add_engine, engine_of
 from ._text import json_text, one_line
 
 if TYPE_CHECKING:
+    from ..calibration import Calibration
     from ..scoring import Scored
-    from ..stopping import Calibrated
 
 
 _BATCH = 64  # rows that a worker of a cluster is given at a time
@@ -59,6 +58,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(arguments: argparse.Namespace) -> int:
     """Score question by question, printing each as it is done."""
+    from ..estimators import Prior
     from ..recording import open_recording
     from ..scoring import row_scoring
     from .progress import GroupingProgress
@@ -69,34 +69,26 @@ def run(arguments: argparse.Namespace) -> int:
     work = partial(
         row_scoring,
         arguments.estimator,
-        prior=_prior(arguments.prior),
+        prior=None if arguments.prior is None else Prior.load(arguments.prior),
         calibration=_calibration(arguments.calibration, arguments.estimator),
         judge=arguments.judge,
         watch=GroupingProgress(ungrouped, sys.stderr) if arguments.engine == "local" else None,
     )
     scored = engine_of(arguments)(work, open_recording(arguments.recording).rows, batch=_BATCH)
-    for line in map(_as_json, scored) if arguments.json else _table(scored):
+    for line in (json_text(each.to_dict()) for each in scored) if arguments.json else _table(scored):
         print(line)
     return 0
 
 
-def _prior(path: Path | None) -> Any:
+def _calibration(path: Path | None, estimator: str) -> Calibration | None:
     if path is None:
         return None
-    return import_module("..estimators", __package__).Prior.load(path)
+    from ..calibration import Calibration
 
-
-def _calibration(path: Path | None, estimator: str) -> Calibrated | None:
-    if path is None:
-        return None
-    found: Calibrated = import_module("..calibration", __package__).Calibration.load(path)
+    found = Calibration.load(path)
     if found.estimator not in (estimator, "claims"):
         raise InputError(f"{path}: was fitted for the estimator {found.estimator}, not {estimator}")
     return found
-
-
-def _as_json(line: Scored) -> str:
-    return json_text(line.to_dict())
 
 
 def _table(scored: Iterable[Scored]) -> Iterator[str]:

@@ -68,18 +68,16 @@ def _numbered(path: Path, limits: Limits) -> Iterator[tuple[int, bytes]]:
                 stream.seek(0)
             longest = min(limits.line + 1, sys.maxsize)
             for line, text in enumerate(iter(lambda: stream.readline(longest), b""), start=1):
-                unpacked += len(text) + LINE_COST
+                unpacked, values = unpacked + len(text) + LINE_COST, values + json_values(text)
+                beyond = None
                 if len(text) > limits.line:
-                    raise RecordingError(
-                        f"the line is longer than {limits.line:,} bytes: {LIFT}", path=str(path), line=line
-                    )
-                if unpacked > allowed:
-                    raise RecordingError(
-                        f"the file unpacks to more than {allowed:,} bytes: {LIFT}", path=str(path), line=line
-                    )
-                values += json_values(text)
-                if values > most:
-                    raise RecordingError(too_many_values(most), path=str(path), line=line)
+                    beyond = f"the line is longer than {limits.line:,} bytes: {LIFT}"
+                elif unpacked > allowed:
+                    beyond = f"the file unpacks to more than {allowed:,} bytes: {LIFT}"
+                elif values > most:
+                    beyond = too_many_values(most)
+                if beyond is not None:
+                    raise RecordingError(beyond, path=str(path), line=line)
                 if not text.isspace():
                     yield line, text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

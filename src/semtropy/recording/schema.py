@@ -514,8 +514,9 @@ class Row(JsonObject):
         )
         found = [
             (logprob, each.tokens)
-            for each, logprob in zip(samples, map(_known_logprob, samples), strict=True)
-            if each.text == text and each.complete and logprob is not None
+            for each in samples
+            if each.text == text and each.complete
+            if (logprob := each.prefix_logprob if each.logprob is None else each.logprob) is not None
         ]
         if answer is None:
             answer = Answer(text)
@@ -719,10 +720,6 @@ def _unrounded(samples: Sequence[Sample], answer: Sample | None) -> tuple[Sequen
         return replace(each, **certain) if certain else each
 
     return [unrounded(each) for each in samples], None if answer is None else unrounded(answer)
-
-
-def _known_logprob(sample: Sample) -> float | None:
-    return sample.prefix_logprob if sample.logprob is None else sample.logprob
 
 
 def _sample(held: Mapping[str, Any], logprobs_usable: bool, ends_left_out: bool) -> Sample:

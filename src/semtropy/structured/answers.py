@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
 from ..meaning.partition import Grouper
@@ -16,7 +16,6 @@ from .document import Node, as_schema, find_json, is_ordered, item_schema, leave
 from .fields import ABSENT, UNPARSED, ItemLabels, LabelledAnswer, SideBySide, as_text, value_key
 
 if TYPE_CHECKING:
-    from ..inquiry.loop import Grouping
     from ..inquiry.steps import FieldReading
     from ..nouns import Floats, Model, Sample, Token
     from .document import Schema
@@ -315,24 +314,17 @@ class ToolCalls:
 
     def grouping(self, question: str) -> StructuredGrouping:
         """A grouping of the answers to one question."""
+        first: Calls = ()  # those of one tool are read in the order of the first answer
+
+        def read(text: str) -> Reading | None:
+            nonlocal first
+            first = first or calls_in(text) or ()
+            return self.read(text, first)
+
         unparsed = "the model returned neither a tool call nor text"
-        read = _CallReader(self).read
         return StructuredGrouping(
             question, read, unparsed=unparsed, required=self.required, answered_only=True
         )
-
-
-class _CallReader:
-    """Reads the calls of several answers, with those of one tool in the order of the first answer."""
-
-    def __init__(self, structure: ToolCalls) -> None:
-        self._structure = structure
-        self._first: Calls = ()
-
-    def read(self, text: str) -> Reading | None:
-        """The calls in an answer as one object."""
-        self._first = self._first or calls_in(text) or ()
-        return self._structure.read(text, self._first)
 
 
 def calls_in(text: str) -> Calls | None:
@@ -377,18 +369,6 @@ def _shared(one: Node, other: Node) -> int:
     return sum(key in theirs and theirs[key] == value for key, value in mine.items())
 
 
-class Structure(Protocol):
-    """How answers are read and compared."""
-
-    def grouping(self, question: str) -> Grouping:
-        """A grouping of the answers to one question."""
-        ...
-
-    def asking(self, model: Model) -> Model:
-        """The model, made to answer so where it can."""
-        ...
-
-
 class JsonAnswers:
     """Answers that are JSON.
 
@@ -420,6 +400,10 @@ class JsonAnswers:
         """A grouping of the answers to one question."""
         unparsed = "the model's reply is not JSON as the schema asks for"
         return StructuredGrouping(question, self.read, unparsed=unparsed, required=self.required)
+
+
+Structure = Choices | ToolCalls | JsonAnswers
+"""How answers are read and compared."""
 
 
 def load_structure(

@@ -21,8 +21,6 @@ from ..samples import weighed_by_samples
 from .document import Leaf, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..nouns import Token
     from .document import Node, Schema
 
@@ -87,11 +85,8 @@ def _text_key(text: str, schema: Schema) -> Hashable | None:
         amount = quantity(text)
         return ("number", amount.value) if amount is not None and amount.unit == "" else None
     if form in _IDENTIFIERS or "pattern" in schema:
-        return "identifier", text.strip().casefold() if form in (
-            "uuid",
-            "email",
-            "hostname",
-        ) else text.strip()
+        folded = form in ("uuid", "email", "hostname")
+        return "identifier", text.strip().casefold() if folded else text.strip()
     return None
 
 

@@ -73,6 +73,9 @@ class Source:
             self.fail(f"expected text, found {_kind(value)}", at)
         return value
 
+    def texts(self, value: Any, at: str) -> list[str]:
+        return [self.text(each, f"{at}[{place}]") for place, each in enumerate(self.sequence(value, at))]
+
     def number(self, value: Any, at: str) -> float | None:
         """A finite number; None for None and for NaN, which some tools write for unknown."""
         found = self.plain(value, at)

@@ -83,12 +83,14 @@ def _scores(source: Source, held: Any, group: str, size: int) -> dict[str, list[
 
 def _row(source: Source, place: int, values: dict[str, Any], scores: dict[str, Any]) -> dict[str, Any]:
     numbers = {name: source.number(value, f"{name}[{place}]") for name, value in scores.items()}
-    grade = numbers.get(GRADE)
+    grade, wanted = numbers.get(GRADE), values.get("target_texts")
     row: dict[str, Any] = {
         "id": str(place),
         "question": source.text(values["input_texts"], f"stats.input_texts[{place}]"),
         "context": None,
-        "references": _references(source, values.get("target_texts"), f"stats.target_texts[{place}]"),
+        "references": [wanted]
+        if isinstance(wanted, str)
+        else source.texts(wanted or [], f"stats.target_texts[{place}]"),
     }
     if "greedy_texts" in values:
         answer: dict[str, Any] = {"text": source.text(values["greedy_texts"], f"stats.greedy_texts[{place}]")}
@@ -111,14 +113,6 @@ def _estimated(source: Source, place: int, estimations: dict[str, Any]) -> dict[
         row["p_true"] = math.exp(min(0.0, -p_true))
     scores = {f"lm-polygraph/{name}": number for name, number in numbers.items()}
     return {**row, "scores": scores} if scores else row
-
-
-def _references(source: Source, value: Any, at: str) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [value]
-    return [source.text(text, f"{at}[{n}]") for n, text in enumerate(source.sequence(value, at))]
 
 
 def _samples(source: Source, place: int, values: dict[str, Any]) -> list[dict[str, Any]]:

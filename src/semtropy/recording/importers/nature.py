@@ -73,8 +73,7 @@ def _references(source: Source, value: Any, at: str) -> list[str]:
     if value is None:
         return []
     answers = source.item(value, "answers", at)
-    texts = source.sequence(source.item(answers, "text", f"{at}.answers"), f"{at}.answers.text")
-    return [source.text(text, f"{at}.answers.text[{place}]") for place, text in enumerate(texts)]
+    return source.texts(source.item(answers, "text", f"{at}.answers"), f"{at}.answers.text")
 
 
 def read_answer(source: Source, value: Any, at: str) -> dict[str, Any]:
@@ -176,12 +175,11 @@ def _paper_row(source: Source, place: int, values: dict[str, Any]) -> tuple[dict
     def at(name: str) -> str:
         return f"{name}[{place}]"
 
-    texts = source.sequence(values["response_list"], at("response_list"))
+    texts = source.texts(values["response_list"], at("response_list"))
     scores = source.sequence(values["token_log_probs"], at("token_log_probs"), len(texts))
     ids = source.sequence(values["semantic_ids"], at("semantic_ids"), len(texts))
     meanings, moved = join_identical(
-        [source.text(text, f"{at('response_list')}[{n}]") for n, text in enumerate(texts)],
-        [source.whole(label, f"{at('semantic_ids')}[{n}]") for n, label in enumerate(ids)],
+        texts, [source.whole(label, f"{at('semantic_ids')}[{n}]") for n, label in enumerate(ids)]
     )
     samples = []
     for n, (text, score, meaning) in enumerate(zip(texts, scores, meanings, strict=True)):

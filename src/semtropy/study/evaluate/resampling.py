@@ -128,13 +128,11 @@ def without_repeats(evidence: Evidence) -> Evidence:
     """
     if any(evidence.prefix_draws) or evidence.bare_floors:
         return evidence
-    logprobs = [sorted(own, reverse=True) for own in evidence.logprobs]
+    logprobs, answer = [sorted(own, reverse=True) for own in evidence.logprobs], evidence.answer
+    judged = None if answer is None else answer.meaning
     order = sorted(
-        range(len(logprobs)),
-        key=lambda j: (logprobs[j], evidence.no_logprob[j], _is_answer(evidence, j)),
-        reverse=True,
+        range(len(logprobs)), key=lambda j: (logprobs[j], evidence.no_logprob[j], j == judged), reverse=True
     )
-    answer = evidence.answer
     if answer is not None and answer.meaning < len(order):
         own = evidence.logprobs[answer.meaning]
         place = None if answer.sequence is None else logprobs[answer.meaning].index(own[answer.sequence])
@@ -148,10 +146,6 @@ def without_repeats(evidence: Evidence) -> Evidence:
         answer=answer,
         words=evidence.words,
     )
-
-
-def _is_answer(evidence: Evidence, meaning: int) -> bool:
-    return evidence.answer is not None and evidence.answer.meaning == meaning
 
 
 # Samples are drawn with replacement among a question's stored ones, in several repeats.

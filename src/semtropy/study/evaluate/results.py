@@ -208,7 +208,11 @@ class Results:
         records = {
             "rows": [asdict(cell) for cell in self.cells],
             "adaptive": [point for curve in by_variance for point in curve.points()],
-            "saving": [_without_rule(each) for each in savings if each["rule"] == "variance"],
+            "saving": [
+                {name: value for name, value in each.items() if name != "rule"}
+                for each in savings
+                if each["rule"] == "variance"
+            ],
             "comparisons": [asdict(each) for each in self.comparisons],
             "sensitivity": [asdict(each) for each in self.trials],
             "rules": {"adaptive": rules, "saving": [each for each in savings if each["rule"] != "variance"]},
@@ -229,10 +233,6 @@ class Results:
             else:
                 blocks.append(f"{json.dumps(key)}: {json.dumps(value)}")
         return "{\n" + ",\n".join(blocks) + "\n}\n"
-
-
-def _without_rule(record: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if key != "rule"}
 
 
 def _rounded(value: Any) -> Any:

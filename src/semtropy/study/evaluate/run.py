@@ -37,8 +37,6 @@ from .resampling import ResamplingPlan, Scores, estimate_orders, score_orders
 from .results import Provenance, Results
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..engines import WorkEngine
     from .prepare import RecordingSource
 
@@ -100,7 +98,7 @@ def parallel_map(
     With an `engine`, a map by that engine instead.
     """
     if engine is not None:
-        yield ParallelMap(partial(_apply, engine), progress, map)
+        yield ParallelMap(lambda f, items: engine(partial(partial, map, f), items), progress, map)
         return
     if processes <= 1:
         yield ParallelMap(map, progress, map)
@@ -119,10 +117,6 @@ def _end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, name="semtropy-parent", daemon=True).start()
-
-
-def _apply(engine: WorkEngine, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
-    return engine(partial(partial, map, function), items)
 
 
 # Where the results of a study come from: the command, the versions, and the hashes of the recordings.
