@@ -68,7 +68,7 @@ def test_a_long_recording_gives_a_guarantee_or_what_it_would_take():
     assert held.threshold in DOUBTS
     assert held.passed >= 300  # the claims that all samples support
     assert held.wrong / held.passed < 0.15
-    with pytest.raises(InputError, match=r"with 12 graded answers .* needs about \d+ more"):
+    with pytest.raises(InputError, match=r"12 graded answers are too few .* needs about \d+ more"):
         fit_calibration(labelled(12), estimator="claims", at_most=0.15)
     with pytest.raises(InputError, match="more of the claims that are kept are wrong"):
         fit_calibration(labelled(20, wrong=0.4), estimator="claims", at_most=0.05)
