@@ -319,7 +319,7 @@ class Calibration:
         return float(self.curve([belief.mean])[0])
 
     def flags(self, belief: Belief) -> bool | None:
-        """Whether the answer is to be flagged, None where there is no threshold to say so."""
+        """Whether the answer is to be flagged; None if the calibration has no threshold."""
         if self.guarantee is not None:
             return belief.mean > self.guarantee.threshold
         return None if self.threshold is None else self(belief) > self.threshold

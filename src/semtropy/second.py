@@ -268,7 +268,7 @@ class Consulted:
     model    its name
     answers  its answers, in order; refusals and empty ones are left out
     opinion  what they say of the judged answer
-    instead  the commonest of its answers that means something else than the judged one; None where none does
+    instead  the commonest of its answers that differs in meaning from the judged one; None if none does
     samples  how many answers were asked for; 0 where they were given
     tokens   generated for them; None where the model does not count
     note     why it said less than it was asked for; None where it did not

@@ -1,7 +1,7 @@
 """Long answers, claim by claim.
 
-`split` finds the claims of an answer, `relate` says which samples support or contradict each, and `posterior` says how
-often the model would repeat each, given what the samples say of all of them.
+`split` finds the claims of an answer, `relate` finds which samples support or contradict each, and `posterior` computes
+how often the model would repeat each, given what the samples say about all of them.
 """
 
 from .pooling import ClaimBelief, ClaimPrior, posterior

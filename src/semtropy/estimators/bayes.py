@@ -231,7 +231,7 @@ class Bayes:
 
 @dataclass(frozen=True)
 class AgreementScore:
-    """`agreement`: the probability that another sample means something else than the answer does.
+    """`agreement`: the probability that another sample means anything but what the answer means.
 
     A score for studies, higher meaning more suspicious: 1 minus the agreement that `bayes` computes. It is no entropy.
     """

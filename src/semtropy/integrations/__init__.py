@@ -1,6 +1,6 @@
-"""Adapters for tools that hold answers already: each hands samples to one bridge, and none samples in another way.
+"""Adapters for other tools: each passes the tool's answers, or a model that draws them, to the same check.
 
-Each adapter is a module with the name of its tool, which needs the tool's package.
+Each adapter is a module with the name of its tool, and needs the tool's package.
 """
 
 from __future__ import annotations

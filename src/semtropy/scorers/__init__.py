@@ -1,8 +1,8 @@
 """Scores of a judged answer, higher meaning more suspicious.
 
-A scorer is a function of a `ScorerRow`, which holds what a recording knows of one question and some of its samples, and
-one line of the registry: where the function is, what it needs of the row, and its unit. Most scores are no entropies:
-they order answers, and have neither a variance nor a threshold in nats.
+A scorer is a function of a `ScorerRow`, which holds what a recording knows about one question and some of its samples.
+One line of the registry names the function, what it needs of the row, and its unit. Most scores are not entropies: they
+order answers, and have neither a variance nor a threshold in nats.
 """
 
 from __future__ import annotations
