@@ -97,18 +97,16 @@ def watching(stream: TextIO) -> Iterator[Callable[[Progress], None]]:
             return
         except ImportError:
             pass
-    yield _Lines(stream)
+    last = 0.0
 
-
-class _Lines:
-    def __init__(self, stream: TextIO) -> None:
-        self._stream, self._last = stream, 0.0
-
-    def __call__(self, progress: Progress) -> None:
+    def line(progress: Progress) -> None:
+        nonlocal last
         now = time.monotonic()
-        if now - self._last >= EVERY or progress.done == progress.total:
-            self._last = now
-            print(describe(progress), file=self._stream, flush=True)
+        if now - last >= EVERY or progress.done == progress.total:
+            last = now
+            print(describe(progress), file=stream, flush=True)
+
+    yield line
 
 
 @contextmanager

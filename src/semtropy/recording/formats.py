@@ -196,11 +196,6 @@ def parse_row(line: bytes, header: Header, part: Part, number: int) -> Row:
     return Row(parse_line(line + b"\n", name, number), header=header, path=name, line=number)
 
 
-def row_id(line: bytes, path: str | os.PathLike[str]) -> str:
-    """The id of the row on a line read from `path`."""
-    return row_question(line, path)[0]
-
-
 def row_question(line: bytes, path: str | os.PathLike[str]) -> tuple[str, str]:
     """The id of the row on a line read from `path`, and a digest of what was asked."""
     try:

@@ -38,7 +38,6 @@ from .formats import (
     question_digest,
     read_manifest,
     read_stored,
-    row_id,
     row_lines,
     row_question,
     store_parts,
@@ -397,12 +396,12 @@ def merge(sources: Sequence[str | os.PathLike[str]], target: str | os.PathLike[s
     manifest = read_manifest(sources[0])
     identity, header = manifest["identity"], manifest["header"]
     with RecordingStore(target, identity=identity, header=header) as store:
-        held = {row_id(line, target): hashlib.sha256(line).digest() for line in row_lines(target)}
+        held = {row_question(line, target)[0]: hashlib.sha256(line).digest() for line in row_lines(target)}
         for source in sources:
             _refuse_stranger(source, sources[0], target)
             fresh: dict[str, bytes] = {}
             for line in row_lines(source):
-                name, digest = row_id(line, source), hashlib.sha256(line).digest()
+                name, digest = row_question(line, source)[0], hashlib.sha256(line).digest()
                 if held.setdefault(name, digest) != digest:
                     raise StoreError(f"{source}: the row {name!r} differs from that of an earlier folder")
                 fresh[name] = line + b"\n"

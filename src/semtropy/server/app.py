@@ -19,7 +19,7 @@ from ..errors import SemtropyError
 from .backends.local import LocalBackend
 from .backends.upstream import UpstreamBackend
 from .checks import Checks
-from .errors import Problem, error_kind, error_response
+from .errors import Problem, error_kind, error_response, validation_message
 from .gateway import Gateway, gateway_of
 from .instruments import Instruments
 from .middleware import RequestGuard
@@ -84,9 +84,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def _add_error_handlers(app: FastAPI) -> None:
     async def on_validation(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        return error_response(Problem(400, f"{place}: {first['msg']}" if place else str(first["msg"])))
+        return error_response(Problem(400, validation_message(error.errors()[0])))
 
     async def on_http(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

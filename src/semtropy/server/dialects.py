@@ -302,16 +302,13 @@ def as_choice(response: Any, *, calls: bool) -> dict[str, Any] | None:
         return None
     message: dict[str, Any] = {"role": "assistant", "content": "".join(texts)}
     # The summary of what a model thought is text that nothing is compared with.
-    message["beside"] = any(item.get("type") == "reasoning" and _is_readable(item) for item in items)
+    thought = [item for item in items if item.get("type") == "reasoning"]
+    message["beside"] = any(item.get("summary") or item.get("content") for item in thought)
     if made and calls:
         message["tool_calls"] = made
     known = {"content": logprobs} if logprobs else None
     finish = _cut_short(response) or response["status"]
     return {"message": message, "logprobs": known, "finish_reason": finish}
-
-
-def _is_readable(item: dict[str, Any]) -> bool:
-    return bool(item.get("summary") or item.get("content"))
 
 
 def _cut_short(response: dict[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi.responses import JSONResponse
@@ -45,6 +46,12 @@ def as_problem(error: Exception) -> Problem:
         if isinstance(error, kind):
             return Problem(status, str(error), name)
     return Problem(500, "internal error in the gateway; its log names the place", "server_error")
+
+
+def validation_message(error: Mapping[str, Any]) -> str:
+    """What an error of pydantic says, with its place; the input is not repeated."""
+    place = ".".join(str(part) for part in error["loc"] if part != "body")
+    return f"{place}: {error['msg']}" if place else str(error["msg"])
 
 
 def error_kind(error: Exception) -> str:

@@ -54,9 +54,8 @@ def caller_of(scope: Scope, settings: Settings) -> Caller:
     """Read the caller from the headers of a request."""
     bearer = _bearer(scope)
     own = bearer is not None and _has_key([bearer], (*settings.keys, *settings.operator_keys))
-    found = {name: _header(scope, name.encode()) for name in TENANT_HEADERS}
-    headers = {name: value for name, value in found.items() if value is not None}
-    identity = (bearer, _header(scope, b"x-semtropy-key"), *found.values())
+    headers = _headers(scope, TENANT_HEADERS)
+    identity = (bearer, _header(scope, b"x-semtropy-key"), *map(headers.get, TENANT_HEADERS))
     return Caller(None if own else bearer, identity, headers)
 
 
@@ -177,7 +176,7 @@ class RequestGuard:
                         self.settings.concurrency, self.settings.queue, self.metrics
                     )
                 async with self._limit:
-                    with incoming_trace(_trace(scope)):
+                    with incoming_trace(_headers(scope, TRACE_HEADERS)):
                         await self.app(scope, body, noting)
             else:
                 await self.app(scope, body, noting)
@@ -237,12 +236,6 @@ class RequestGuard:
         if not scope["path"].startswith("/v1/") or scope["path"] in self.routes:
             return False
         return scope["method"] == "DELETE" or bool(_bearer(scope) or _header(scope, b"x-semtropy-key"))
-
-
-def _trace(scope: Scope) -> dict[str, str]:
-    """The headers that name the client's span."""
-    found = {name: _header(scope, name.encode()) for name in TRACE_HEADERS}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 async def _drain(receive: Receive) -> None:
@@ -328,6 +321,11 @@ def _sent_keys(scope: Scope) -> list[str]:
 
 def _header(scope: Scope, name: bytes) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+
+
+def _headers(scope: Scope, names: Sequence[str]) -> dict[str, str]:
+    """Those of the headers that were sent."""
+    return {name: value for name in names if (value := _header(scope, name.encode())) is not None}
 
 
 def _bearer(scope: Scope) -> str | None:

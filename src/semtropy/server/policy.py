@@ -38,22 +38,6 @@ if TYPE_CHECKING:
 _STRICTNESS = {"off": 0, "annotate": 1, "trim": 2, "block": 3}
 
 
-def forbid_looser(options: CheckOptions, settings: Settings) -> None:
-    """Refuse a request that sets what is locked, or whose check would be less strict than the settings allow.
-
-    Bounds hold even where an option may be loosened.
-    """
-    fields = options.choices if options.required is None else options.required
-    for name in settings.locked:
-        if (fields if name == "fields" else getattr(options, name)) is not None:
-            raise _forbidden(f"{name} is locked by the operator: leave it out")
-    for name, why in _looser(options, settings):
-        if name not in settings.may_loosen:
-            raise _forbidden(f"{why}, and this gateway lets no request loosen {name}")
-    for why in _out_of_bounds(options, settings):
-        raise _forbidden(why)
-
-
 def _forbidden(why: str) -> Problem:
     return Problem(403, f"semtropy: {why}", "permission_error")
 
@@ -123,8 +107,19 @@ class Policy:
         self.settings, self.instruments = settings, instruments
 
     def permit(self, options: CheckOptions) -> None:
-        """Refuse options that the operator does not allow."""
-        forbid_looser(options, self.settings)
+        """Refuse a request that sets what is locked, or whose check would be less strict than the settings allow.
+
+        Bounds hold even where an option may be loosened.
+        """
+        settings, fields = self.settings, options.choices if options.required is None else options.required
+        for name in settings.locked:
+            if (fields if name == "fields" else getattr(options, name)) is not None:
+                raise _forbidden(f"{name} is locked by the operator: leave it out")
+        for name, why in _looser(options, settings):
+            if name not in settings.may_loosen:
+                raise _forbidden(f"{why}, and this gateway lets no request loosen {name}")
+        for why in _out_of_bounds(options, settings):
+            raise _forbidden(why)
 
     async def prepare(self, options: CheckOptions, model: Model) -> None:
         """Load what the options name, which may take a while, and refuse what cannot be met."""

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..numeric_checks import is_count, is_number
 from ..structured import Choices, JsonAnswers, ToolCalls
 from .dialects import ChatDialect, ResponsesDialect
-from .errors import Problem
+from .errors import Problem, validation_message
 from .schemas import CheckOptions
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def read_completion_request(
     try:
         options = CheckOptions.model_validate({} if chosen is None else _object(chosen, "semtropy"))
     except ValidationError as error:
-        raise Problem(400, f"semtropy: {_first_error(error)}") from None
+        raise Problem(400, f"semtropy: {validation_message(error.errors(include_input=False)[0])}") from None
     refuse_long_prompt(held, max_prompt)
     return CompletionRequest(kind, raw, body, options, caller)
 
@@ -254,13 +254,6 @@ def parse_json(raw: bytes) -> Any:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def _first_error(error: ValidationError) -> str:
-    """The first validation error with its place; the input is not repeated."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else str(first["msg"])
 
 
 def _object(value: Any, name: str) -> dict[str, Any]:

@@ -13,14 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError
 from .providers import BY_NAME, Provider, Refusal
-
-if TYPE_CHECKING:
-    from .providers import Provider
-
 
 # A distribution over answers as a model over tokens: the next token given those before it, the end among them.
 
