@@ -43,6 +43,16 @@ def pytest_configure(config: pytest.Config) -> None:
     skips.install(config)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each worker takes the tests of a file in one go, so that what they share is made once, and helps at the end."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""

@@ -64,7 +64,7 @@ class ScriptedEndpoint:
         if isinstance(failure, tuple):
             status, headers, content = failure
             return status, headers, content if isinstance(content, bytes) else json.dumps(content).encode()
-        if failure == "hang":  # until the server closes: once the client has given up, this is no request of its
+        if failure == "hang":  # until the server closes; a client that has given up asks no more
             with self.lock:
                 self.busy -= 1
             self.closed.wait(60)

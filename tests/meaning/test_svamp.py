@@ -23,7 +23,16 @@ def write(path: Path, lines: list[dict[str, Any]]) -> None:
 def aurocs(path: Path) -> dict[tuple[str, int], float]:
     """What `semtropy evaluate` says of the questions after the first 200."""
     written = path.with_suffix(".json")
-    options = ["--estimators", "histogram,rescaled", "--budgets", "5,10", "--bootstrap", "0"]
+    options = [
+        "--estimators",
+        "histogram,rescaled",
+        "--budgets",
+        "5,10",
+        "--bootstrap",
+        "0",
+        "--processes",
+        "1",
+    ]
     assert main(["evaluate", str(path), *options, "--train", str(TRAIN), "--json", str(written)]) == 0
     rows = json.loads(written.read_text())["rows"]
     return {(row["estimator"], row["budget"]): row["auroc"] for row in rows}

@@ -165,7 +165,8 @@ def stored(tmp_path: Path, *, votes: Any = None) -> Path:
 
 def test_evaluate_prints_and_writes_the_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "figures.json"
-    assert main(["evaluate", str(stored(tmp_path)), "--claims", "--budgets", "1-3", "--json", str(out)]) == 0
+    options = ["--claims", "--budgets", "1-3", "--processes", "1"]
+    assert main(["evaluate", str(stored(tmp_path)), *options, "--json", str(out)]) == 0
     assert "| pooled | " in capsys.readouterr().out
     assert {row["budget"] for row in json.loads(out.read_text())["claims"]} == {1, 2, 3}
 

@@ -72,7 +72,8 @@ def test_recordings_of_other_questions_are_refused(recordings: dict[str, str], t
 def test_the_commands(recordings: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = [recordings["first"], "--second", recordings["better"], "--judge", "exact"]
     out = tmp_path / "second.json"
-    assert main(["evaluate", *options, "--budgets", "2", "--seeds", "1", "--json", str(out)]) == 0
+    study = ["--budgets", "2", "--seeds", "1", "--processes", "1"]
+    assert main(["evaluate", *options, *study, "--json", str(out)]) == 0
     assert json.loads(out.read_text())["second"]["points"][0]["cost"] == 2
     file = tmp_path / "calibration.json"
     assert main(["calibrate", *options, "--out", str(file)]) == 0
