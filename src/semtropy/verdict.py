@@ -277,8 +277,8 @@ class ClaimVerdict:
         votes = [(self.supported, "support"), (self.contradicted, "contradict")]
         said = [(count, f"{verb}{'s' * (count == 1)} it") for count, verb in votes if count]
         if not said:
-            none = {1: "The one sample does not mention", 2: "Neither sample mentions"}
-            return f"{none.get(drawn, f'None of {drawn} samples mentions')} it"
+            none = {1: "The one sample neither supports nor", 2: "Neither sample supports or"}
+            return f"{none.get(drawn, f'None of {drawn} samples supports or')} contradicts it"
         (count, first), *rest = said
         whole = {1: "The one sample", 2: "Both samples"}.get(drawn, f"All {drawn} samples")
         who = whole if count == drawn else f"{count} of {drawn} samples"
@@ -359,7 +359,7 @@ class SecondOpinion:
     instead    the commonest of its answers that means something else, None where none does
     samples    how many answers it was asked for; 0 where they were given
     tokens     generated for them, None where it does not count
-    claims     of a long answer: the numbers of claims that it supports, contradicts and does not mention
+    claims     of a long answer: the numbers of claims that it supports, contradicts and is silent about
     others     the same for further models
     without    the outcome without second models
 
@@ -385,7 +385,7 @@ class SecondOpinion:
         if self.claims is not None:
             supported, contradicted, silent = self.claims
             total = f"{supported} of {_count(sum(self.claims), 'claim')}"
-            return f"{self.model} supports {total}, contradicts {contradicted} and does not mention {silent}."
+            return f"{self.model} supports {total}, contradicts {contradicted} and is silent about {silent}."
         if self.agree == n:
             often = "its one answer" if n == 1 else "both answers" if n == 2 else f"all {n} answers"
             return f"{self.model} gives the same answer ({often})."

@@ -4,7 +4,7 @@ import { element } from "./draw.js";
 import { OUTCOMES, table, verdict } from "./fields.js";
 import { percent, plural } from "./words.js";
 
-const SECOND = { supports: "supports it", contradicts: "contradicts it", silent: "does not mention it" };
+const SECOND = { supports: "supports it", contradicts: "contradicts it", silent: "is silent about it" };
 
 // The answer as one passage: claims that are not steady link to what is known of them.
 export function drawPassage(holder, text, claims) {
@@ -29,7 +29,7 @@ function counts({ supported, contradicted, silent }) {
   const drawn = supported + contradicted + silent;
   if (!drawn) return "No sample was drawn";
   const found = [[supported, "supports it", "support it"], [contradicted, "contradicts it", "contradict it"]].filter(([count]) => count);
-  if (!found.length) return drawn === 1 ? "The one sample does not mention it" : `None of ${drawn} samples mentions it`;
+  if (!found.length) return drawn === 1 ? "The one sample neither supports nor contradicts it" : `None of ${drawn} samples supports or contradicts it`;
   return found.map(([count, one, many], k) => `${k ? count : `${count} of ${plural(drawn, "sample")}`} ${count === 1 ? one : many}`).join(" and ");
 }
 
