@@ -16,7 +16,6 @@ from semtropy.entropy import dirichlet_moments, moments, moments_batch, two_leve
 from semtropy.entropy.components import Observations, SequencePrior, placement
 from semtropy.entropy.dirichlet import trigamma
 from semtropy.entropy.distribution import mix
-from semtropy.entropy.truncated_dirichlet import importance_moments
 from semtropy.errors import InputError, SemtropyError
 from semtropy.estimators import load_estimator
 
@@ -368,14 +367,14 @@ def test_impossible_importance_sampling_is_refused(
     counts: list, floors: list, sizes: list, alpha: float, draws: int, says: str
 ) -> None:
     with pytest.raises(InputError, match=says):
-        importance_moments(counts, floors, sizes, alpha, np.random.default_rng(0), draws)
+        moments(counts, floors, sizes, alpha, method="importance", rng=np.random.default_rng(0), draws=draws)
 
 
 def test_importance_sampling_at_the_corner_of_the_simplex_is_finite() -> None:
     for counts, floors, alpha in (([10**8], [0.999999], 1e-3), ([1, 1], [0.5, 0.5], 1e3), ([1], [0.0], 1e-3)):
-        found = importance_moments(counts, floors, [2, 50], alpha, np.random.default_rng(0))
-        assert np.isfinite(found).all()
-        assert np.min(found[1]) >= 0
+        found = moments(counts, floors, [2, 50], alpha, method="importance", rng=np.random.default_rng(0))
+        assert np.isfinite([found.mean, found.variance, found.log_evidence]).all()
+        assert np.min(found.variance) >= 0
 
 
 def wide_case(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:

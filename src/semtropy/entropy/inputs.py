@@ -46,6 +46,18 @@ def whole_counts(counts: ArrayLike, least: int = 1, name: str = "counts") -> Flo
     return array
 
 
+def counts_above(
+    floors: ArrayLike, counts: ArrayLike, least: int = 1, name: str = "counts"
+) -> tuple[Floats, Floats]:
+    """Clean floors, and whole numbers from `least` to 10^8, one for each of them."""
+    floor, array = clean_floors(vector(floors, "floors")), whole_counts(counts, least, name)
+    if array.size != floor.size:
+        raise InputError(
+            f"{name} has {array.size} entries and floors {floor.size}; both need one for each meaning"
+        )
+    return floor, array
+
+
 def check_counts(array: Floats, least: int = 1, name: str = "counts") -> None:
     low, high = (
         np.minimum.reduce(array),

@@ -21,11 +21,9 @@ from .inputs import (
     check_counts,
     check_sizes,
     clean_batch,
-    clean_floors,
+    counts_above,
     ends,
     joined,
-    vector,
-    whole_counts,
     whole_sizes,
 )
 
@@ -44,9 +42,9 @@ MOST_NUMBERS = 2e7  # draws times meanings: each takes 8 bytes in several arrays
 
 
 def importance_moments(
-    counts: ArrayLike,
-    floors: ArrayLike,
-    sizes: ArrayLike,
+    counts: Floats,
+    floors: Floats,
+    sizes: Floats,
     alpha: float,
     rng: np.random.Generator | None,
     draws: int = 1000,
@@ -63,27 +61,21 @@ def importance_moments(
     The proposals are uniform on the part of the simplex above the floors; the weights are the density
     prod_j b_j^(alpha + c_j - 1).
 
-    >>> mean, variance, log_z = importance_moments([1], [0.3], [7], 0.5, np.random.default_rng(0), draws=100_000)
+    >>> counts, floors, sizes = np.array([1.0]), np.array([0.3]), np.array([7.0])
+    >>> mean, variance, log_z = importance_moments(counts, floors, sizes, 0.5, np.random.default_rng(0), 100_000)
     >>> mean.round(1)
     array([1.3])
     """
     if rng is None:
         raise InputError("importance sampling draws at random: pass rng=numpy.random.default_rng(seed)")
-    c, floor = whole_counts(counts), clean_floors(vector(floors, "floors"))
-    k = whole_sizes(sizes, seen=c.size)
-    alpha = check_alpha(alpha)
-    if c.size != floor.size:
-        raise InputError(
-            f"counts has {c.size} entries and floors {floor.size}; both need one for each meaning"
-        )
     if not is_whole(draws) or draws < 1:
         raise InputError(f"draws is {draws!r}; it must be a whole number, at least 1")
-    if draws * k[-1] > MOST_NUMBERS:
+    if draws * sizes[-1] > MOST_NUMBERS:
         raise InputError(
-            f"{draws} draws of {k[-1]:g} meanings are too many: their product may be {MOST_NUMBERS:g} at most; "
+            f"{draws} draws of {sizes[-1]:g} meanings are too many: their product may be {MOST_NUMBERS:g} at most; "
             'method="exact" has no such limit'
         )
-    rows = [_one_size(c, floor, int(size), alpha, rng, int(draws)) for size in k]
+    rows = [_one_size(counts, floors, int(size), alpha, rng, int(draws)) for size in sizes]
     table = np.array(rows)
     if not np.isfinite(table).all():
         raise ConvergenceError('importance sampling gave no finite answer; use method="exact"')
@@ -159,19 +151,13 @@ def moments(
     >>> moments([1], [0.3], [7]).mean.round(9)
     array([1.26870883])
     """
+    floor, c = counts_above(floors, counts)
+    alpha, k = check_alpha(alpha), whole_sizes(sizes, seen=c.size)
     if method == "importance":
-        mean, variance, log_z = importance_moments(counts, floors, sizes, alpha, rng, draws)
-        k, m = whole_sizes(sizes), whole_counts(counts).size
-        return Moments(mean, variance, log_z + placement(k, m, alpha))
+        mean, variance, log_z = importance_moments(c, floor, k, alpha, rng, draws)
+        return Moments(mean, variance, log_z + placement(k, c.size, alpha))
     if method != "exact":
         raise InputError(f"method is {method!r}; it must be 'exact' or 'importance'")
-    c, floor = whole_counts(counts), clean_floors(vector(floors, "floors"))
-    if c.size != floor.size:
-        raise InputError(
-            f"counts has {c.size} entries and floors {floor.size}; both need one for each meaning"
-        )
-    alpha = check_alpha(alpha)
-    k = whole_sizes(sizes, seen=c.size)
     bounds, k_bounds = np.array([0, c.size]), np.array([0, k.size])
     problem = Problems(
         c + (alpha - 1.0), np.ones(c.size), floor, bounds, np.array([alpha]), (k - c.size) * alpha, k_bounds

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..errors import ConvergenceError, InputError
+from ..errors import ConvergenceError
 from .components import Component, DirichletComponent, Observations, SequencePrior, component_grid
 from .contour import Problems, screen, solve
-from .inputs import check_alpha, clean_floors, ends, vector, whole_counts, whole_sizes
+from .inputs import check_alpha, counts_above, ends, whole_sizes
 from .truncated_dirichlet import Moments
 
 if TYPE_CHECKING:
@@ -220,15 +220,9 @@ def two_level_moments(
     >>> two_level_moments([0.3], [1], [7], alpha=0.05, theta=0.1).mean.round(9)
     array([0.71470493])
     """
-    floor, k = clean_floors(vector(floors, "floors")), whole_sizes(sizes)
-    n = whole_counts(distinct, least=0, name="distinct")
-    u = np.zeros(floor.size) if no_logprob is None else whole_counts(no_logprob, least=0, name="no_logprob")
-    if not floor.size == n.size == u.size:
-        raise InputError("floors, distinct and no_logprob must have one entry per meaning each")
-    if k[0] < floor.size:
-        raise InputError(
-            f"sizes has {int(k[0])} but {floor.size} meanings were seen: K must be at least that"
-        )
+    floor, n = counts_above(floors, distinct, 0, "distinct")
+    u = counts_above(floors, np.zeros_like(floor) if no_logprob is None else no_logprob, 0, "no_logprob")[1]
+    k = whole_sizes(sizes, seen=floor.size)
     alpha, theta = check_alpha(alpha), check_alpha(theta, "theta")
     logprobs = ((),) * floor.size  # of no concern without main sequences or a discount
     component = DirichletComponent(alpha, SequencePrior(theta), tuple(k.astype(int).tolist()))

@@ -13,7 +13,7 @@ from scipy.special import betainc, ndtr
 
 from ...errors import ConvergenceError, InputError
 from ..contour import Problems, exact_room, solve
-from ..inputs import LARGEST_SIZE, check_alpha, clean_floors, vector, whole_counts
+from ..inputs import LARGEST_SIZE, check_alpha, counts_above, vector
 from .interpolation import MOST_DIMENSIONS
 from .sampling import conditional_averages, unseen_meanings
 from .share_density import Factor
@@ -407,8 +407,7 @@ def cdf(
     >>> cdf([1], [0.3], 7, [0.5, 1.0, 1.5]).round(4)
     array([0.0067, 0.1395, 0.8287])
     """
-    c, floor = whole_counts(counts), clean_floors(vector(floors, "floors"))
-    _check_length(c, floor, "counts")
+    floor, c = counts_above(floors, counts)
     alpha = check_alpha(alpha)
     return _refine(c + (alpha - 1.0), np.ones(c.size), floor, size, points, alpha, tolerance)
 
@@ -438,19 +437,10 @@ def two_level_cdf(
     >>> two_level_cdf([0.3], 7, [0.5, 1.0, 1.5], alpha=0.05, theta=0.1).round(4)
     array([0.172 , 0.7907, 0.9984])
     """
-    floor = clean_floors(vector(floors, "floors"))
-    u = np.zeros(floor.size) if no_logprob is None else whole_counts(no_logprob, least=0, name="no_logprob")
-    _check_length(u, floor, "no_logprob")
-    alpha = check_alpha(alpha)
-    theta = check_alpha(theta, "theta")
+    unknown = np.zeros_like(vector(floors, "floors")) if no_logprob is None else no_logprob
+    floor, u = counts_above(floors, unknown, 0, "no_logprob")
+    alpha, theta = check_alpha(alpha), check_alpha(theta, "theta")
     return _refine(u + (alpha - theta), np.full(floor.size, theta), floor, size, points, alpha, tolerance)
-
-
-def _check_length(array: Floats, floors: Floats, name: str) -> None:
-    if array.size != floors.size:
-        raise InputError(
-            f"{name} has {array.size} entries and floors {floors.size}: both need one entry per meaning"
-        )
 
 
 def _whole_size(size: object, seen: int) -> int:
