@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
+import ssl
 import subprocess
 import threading
 from pathlib import Path
@@ -37,6 +39,10 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
+
+
+# Every client of httpx reads the certificates of all authorities, which takes longer than most requests here.
+ssl.create_default_context = functools.cache(ssl.create_default_context)
 
 
 def pytest_configure(config: pytest.Config) -> None:
