@@ -26,9 +26,9 @@ EXAMPLE = "What is the capital of France?"
 
 
 def described(holder: Any, *names: str) -> dict[str, str]:
-    """What the docstring of a class says of its fields."""
+    """What the docstring of a class says of its fields, with the words of JSON: null for None."""
     known = read(holder.__doc__ or "", [each.name for each in fields(holder)]).described
-    return {name: known[name] for name in names}
+    return {name: known[name].replace("None", "null") for name in names}
 
 
 def maybe(kind: Schema) -> Schema:
