@@ -344,15 +344,11 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Any]:
         """The file's content."""
-        if isinstance(self.curve, Logistic):
-            curve: dict[str, Any] = {"slope": self.curve.slope, "intercept": self.curve.intercept}
-        else:
-            curve = {"knots": list(self.curve.knots), "values": list(self.curve.values)}
         return {
             "semtropy_calibration": VERSION,
             "estimator": self.estimator,
             "kind": type(self.curve).__name__.lower(),
-            **curve,
+            **asdict(self.curve),
             "threshold": self.threshold,
             "target_error": self.target_error,
             "entropy_threshold": self.entropy_threshold,

@@ -332,12 +332,9 @@ def _second_model(name: str, arguments: argparse.Namespace) -> Any:
 
 def _prior(arguments: argparse.Namespace) -> Any:
     """The prior: a fitted one, or one that learns, from what was learned before where that is kept."""
-    if arguments.prior is not None and arguments.prior != "learn":
+    fitted = None
+    if arguments.prior not in (None, "learn"):
         fitted = _read("..estimators", "Prior", arguments.prior)
-        if arguments.learned is None:
-            return fitted
-    else:
-        fitted = None
     if arguments.learned is not None:
         from ..estimators import LearnedPrior
 
@@ -349,7 +346,7 @@ def _prior(arguments: argparse.Namespace) -> Any:
             )
         return LearnedPrior.load(arguments.learned)
     many = arguments.file is not None and arguments.estimator == "bayes" and arguments.calibration is None
-    return "learn" if many or arguments.prior == "learn" else None
+    return fitted or ("learn" if many or arguments.prior == "learn" else None)
 
 
 def _keep_learned(checker: Checker, arguments: argparse.Namespace) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..verdict import Verdict
 from .datasets import to_dataset
 from .pandas import to_frame
 from .uqlm import to_uqlm
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["Verdicts"]
 
@@ -25,9 +22,6 @@ class Verdicts(list[Verdict]):
     >>> len(verdicts), verdicts.to_uqlm()["data"]["responses"]
     (2, ['Paris', 'Paris'])
     """
-
-    def __init__(self, verdicts: Iterable[Verdict] = ()) -> None:
-        super().__init__(verdicts)
 
     def to_frame(self) -> Any:
         """A pandas frame, one row each; needs pandas."""

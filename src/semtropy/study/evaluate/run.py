@@ -74,18 +74,14 @@ class ParallelMap:
     progress: ProgressCallback | None
     near: Callable[..., Iterable[Any]]
 
-    def __call__(self, step: str, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
-        """The results of one step, in order."""
-        return self._watched(step, self.mapper(function, items), len(items))
-
-    def read(self, step: str, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
-        """The results of a step that reads files."""
-        return self._watched(step, self.near(function, items), len(items))
-
-    def _watched(self, step: str, results: Iterable[B], total: int) -> Iterator[B]:
-        for done, result in enumerate(results, start=1):
+    def __call__(
+        self, step: str, function: Callable[[A], B], items: Sequence[A], *, reads: bool = False
+    ) -> Iterator[B]:
+        """The results of one step, in order; `reads` for a step that reads files."""
+        mapper = self.near if reads else self.mapper
+        for done, result in enumerate(mapper(function, items), start=1):
             if self.progress is not None:
-                self.progress(step, done, total)
+                self.progress(step, done, len(items))
             yield result
 
 
@@ -280,7 +276,7 @@ def _estimate(
     plan: ResamplingPlan,
     run: ParallelMap,
 ) -> list[StudyRecording]:
-    read = list(run.read("reading", partial(read_study, options=options), recordings))
+    read = list(run("reading", partial(read_study, options=options), recordings, reads=True))
     _refuse_duplicates(read)
     training = [replace(fold, test=()) for each in read for fold in each.folds]
     fitted = iter(list(run("fitting", fit_fold, training)))

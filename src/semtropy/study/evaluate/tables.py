@@ -74,7 +74,8 @@ def auroc_table(results: Results, budget: int) -> ReportTable:
 def recording_table(results: Results, model: str, dataset: str) -> ReportTable:
     """AUROC of one recording at a few budgets, one row per method."""
     budgets = _shown(results.budgets)
-    cells = {(cell.estimator, cell.budget): cell for cell in _cells_of(results, model, dataset)}
+    own = [cell for cell in results.cells if (cell.model, cell.dataset) == (model, dataset)]
+    cells = {(cell.estimator, cell.budget): cell for cell in own}
     rows = [
         (name, *(_area(cells[name, n]) if (name, n) in cells else None for n in budgets))
         for name in results.estimators
@@ -113,10 +114,6 @@ def study_tables(results: Results) -> list[ReportTable]:
 
 def _area(cell: Cell) -> TableEntry:
     return TableEntry(cell.auroc, cell.half_width, cell.tied)
-
-
-def _cells_of(results: Results, model: str, dataset: str) -> list[Cell]:
-    return [cell for cell in results.cells if (cell.model, cell.dataset) == (model, dataset)]
 
 
 def _crossed(
