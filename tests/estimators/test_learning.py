@@ -55,7 +55,7 @@ def test_models_that_repeat_themselves_are_seldom_flagged_and_made_up_answers_ar
 def test_before_the_first_question_it_is_the_prior_that_ships():
     learned = LearnedPrior()
     assert learned.prior is Prior.default()
-    assert learned.state == "learned from 0 questions"
+    assert learned.state == "the one that ships, nothing learned yet"
 
 
 def test_however_steady_the_model_a_share_of_unsure_questions_is_expected():

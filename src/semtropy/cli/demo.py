@@ -73,7 +73,7 @@ def summary(known: Verdict, obscure: Verdict) -> str:
     first, second = (percent(verdict.agreement.mean) for verdict in (known, obscure) if verdict.agreement)
     enough = "" if known.samples or obscure.samples else " The probability of the answer itself was enough."
     return (
-        f"The same small model both times. Asked again 100 times, it would repeat its first answer {first} times, and "
-        f"its second {second}: that one it makes up. Samples drawn: {known.samples} and {obscure.samples}, of at most "
-        f"10 each.{enough}"
+        f"The same small model answered both. Asked 100 times more, it would repeat its first answer {first} times "
+        f"and its second answer {second}: it made that one up. The checks drew {known.samples} and {obscure.samples} "
+        f"samples, of at most 10 each.{enough}"
     )

@@ -150,7 +150,9 @@ class LearnedPrior:
     def state(self) -> str:
         """What it has learned from, for a reader: "learned from 214 questions"."""
         n = self.questions
-        said = f"learned from {n} question{'s' * (n != 1)}"
+        said = (
+            f"learned from {n} question{'s' * (n != 1)}" if n else "the one that ships, nothing learned yet"
+        )
         return f"{said}, since the model began to answer differently" if self.changed else said
 
     def save(self, path: str | PathLike[str]) -> None:
