@@ -1,7 +1,9 @@
 """The answer as evidence: AUROC, order, distance, coverage and samples spent, with a prior fitted in three folds.
 
 Each recording is read whole; the judged answer is the recorded one, or the most frequent sample where none has a
-log-probability. Draws are with replacement, as in a study. `python -m benchmarks verdict [--draws 20]`.
+log-probability. Draws are with replacement, as in a study. `--halves` adds the figures of the questions at even and at
+odd places, sorted by id: whatever is chosen by these recordings (the prior for phrases, and that the answer's words
+count twice) is chosen on the first half, and then read on the second. `python -m benchmarks verdict [--draws 20]`.
 """
 
 from __future__ import annotations
@@ -117,24 +119,34 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> None:
     entropy, agreement = (np.empty((len(BUDGETS), options.draws, len(rows))) for _ in range(2))
     for (_, _, fold, draw), (by_entropy, by_agreement) in zip(tasks, scored, strict=True):
         entropy[:, draw, fold::FOLDS], agreement[:, draw, fold::FOLDS] = by_entropy, by_agreement
-    inside = np.concatenate([each[0] for each in looked], axis=1) if looked else None
+    inside, rules = np.zeros((len(BUDGETS), len(rows))), np.zeros((len(RULES), 3, len(rows)))
+    for fold, (held, said) in enumerate(looked):
+        inside[:, fold::FOLDS], rules[:, :, fold::FOLDS] = held, said
     print(f"{name}: {len(rows)} questions, {wrong.mean():.0%} wrong, {options.draws} draws")
-    for b, n in enumerate(BUDGETS):
-        rank = np.mean([spearmanr(each, truth[:, 0])[0] for each in entropy[b]])
-        distance = math.sqrt(float(((entropy[b] - truth[:, 0]) ** 2).mean()))
-        held = "" if inside is None else f"  holds {inside[b].mean():.0%}"
-        print(
-            f"  N={n:2}  AUROC {auroc(entropy[b], wrong).mean():.3f} (entropy) {auroc(-agreement[b], wrong).mean():.3f}"
-            f" (agreement)  rank {rank:.3f}  distance {distance:.3f}{held}",
-            flush=True,
-        )
-    for k, rule in enumerate(RULES if looked else ()):
-        spent, agrees, ten = np.concatenate([each[1] for each in looked], axis=2)[k]
-        print(
-            f"  {rule}: {spent.mean():.2f} samples, agrees with all stored samples {agrees.mean():.1%};"
-            f" ten samples {ten.mean():.1%}; no sample {np.mean(spent == 0):.0%}",
-            flush=True,
-        )
+    halves = {", the half to choose on": slice(0, None, 2), ", the half to read": slice(1, None, 2)}
+    for part, own in {"": slice(None), **(halves if options.halves else {})}.items():
+        if part:
+            print(f"{name}{part}")
+        for b, n in enumerate(BUDGETS):
+            held = f"  holds {inside[b, own].mean():.0%}" if looked else ""
+            print(_figures(n, entropy[b, :, own], agreement[b, :, own], truth[own, 0], wrong[own]) + held)
+        for rule, (spent, agrees, ten) in zip(RULES, rules[:, :, own], strict=True) if looked else ():
+            print(
+                f"  {rule}: {spent.mean():.2f} samples, agrees with all stored samples {agrees.mean():.1%};"
+                f" ten samples {ten.mean():.1%}; no sample {np.mean(spent == 0):.0%}",
+                flush=True,
+            )
+
+
+def _figures(n: int, entropy: np.ndarray, agreement: np.ndarray, truth: np.ndarray, wrong: np.ndarray) -> str:
+    """The line of one number of samples."""
+    rank = np.mean([spearmanr(each, truth)[0] for each in entropy])
+    distance = math.sqrt(float(((entropy - truth) ** 2).mean()))
+    areas = auroc(entropy, wrong).mean(), auroc(-agreement, wrong).mean()
+    return (
+        f"  N={n:2}  AUROC {areas[0]:.3f} (entropy) {areas[1]:.3f} (agreement)  rank {rank:.3f}"
+        f"  distance {distance:.3f}"
+    )
 
 
 def _paths(questions, fold, draw):
@@ -184,6 +196,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", help="recordings whose name contains this")
     parser.add_argument("--default", action="store_true", help="the shipped prior instead of a fitted one")
     parser.add_argument("--recording", type=Path, nargs="+", help="recordings to read instead of the four")
+    parser.add_argument("--halves", action="store_true", help="the two halves of the questions, too")
     parser.add_argument("--quick", action="store_true", help="without intervals and the rule")
     options = parser.parse_args(arguments)
     chosen = {name: SHARED / f"{file}.jsonl.gz" for name, file in NAMES.items()}

@@ -163,8 +163,8 @@ class Evidence:
     prefix_logprobs  where the provider leaves the end token out: log-probabilities of the distinct sequences without
                      it. They are upper bounds, and only estimators that model the end token read them
     prefix_draws     number of samples behind them; these count as no_logprob too
-    words            the typical number of words of the answer and the samples (`typical_words`): how many wordings a
-                     meaning has depends on it. None where unknown
+    words            the typical number of words of the answer, which counts twice, and of the samples
+                     (`typical_words`): how many wordings a meaning has depends on it. None where unknown
 
     Only `counts` is required. By default floors are 0, a positive floor is one sequence, several sequences share
     their floor evenly, and the samples of a meaning without any known sequence count as no_logprob.
@@ -342,7 +342,7 @@ class Evidence:
             tally.add_sample(sample, meaning)
         judged = None
         if answer is not None:
-            tally.words.append(word_count(answer.text))
+            tally.add_answer(word_count(answer.text))
             home = partition.size if answer_meaning is None else answer_meaning
             whole = answer.sampling_logprob is not None
             judged = judged_answer(answer, home, lambda sequence: tally.place(sequence, home, whole=whole))
@@ -359,7 +359,7 @@ class SampleTally:
 
     def __init__(self, *, lengths_known: bool = True) -> None:
         self.lengths_known = lengths_known
-        self.words: list[int] = []  # of the samples and the answer
+        self.words: list[int] = []  # of the samples, and of the answer twice
         self.numbers: dict[int, int] = {}  # of the meanings, by first appearance
         self._counts: list[int] = []
         self._no_logprob: list[int] = []
@@ -442,6 +442,10 @@ class SampleTally:
             return None
         return at if has_end or not whole else len(self._logprobs[meaning]) + at
 
+    def add_answer(self, words: int) -> None:
+        """Count the words of the judged answer, twice: one sample that rambles does not change its form, two do."""
+        self.words += (words, words)
+
     def fields(self) -> dict[str, Any]:
         """The fields of the evidence so far, but `answer`."""
         return {
@@ -492,7 +496,7 @@ def typical_words(counts: Iterable[int]) -> int | None:
     """The median number of words of some texts, rounded up to 3, 6, 12, 24, ...; None without a text.
 
     The larger of the middle two: a bare name among the answers of a model that writes sentences is one of its
-    wordings. Rounded, since the form of an answer (a name, a sentence, a paragraph) does not depend on more.
+    wordings. Rounded, since the form of an answer (a name, a phrase, a sentence) does not depend on more.
 
     >>> typical_words([1, 4]), typical_words([1, 1, 2, 30]), typical_words([40])
     (6, 3, 48)

@@ -13,7 +13,7 @@ from semtropy.errors import InputError
 from semtropy.estimators import NAMES
 from semtropy.evidence import JudgedAnswer
 from semtropy.recording import Row
-from semtropy.scoring import score_rows
+from semtropy.scoring import row_scoring
 from semtropy.verdict import Outcome
 
 NAN, INF = math.nan, math.inf
@@ -238,5 +238,5 @@ def test_score_says_what_check_says_of_impossible_log_probabilities() -> None:
     assert belief.mean == score(["Paris", "Rome"], meanings=[0, 1]).mean
     assert any("sum to more than 1" in note for note in belief.notes)
     rows = [{"text": text, "logprob": -0.1, "meaning": n} for n, text in enumerate(("Paris", "Rome"))]
-    [line] = score_rows([Row({"id": "1", "question": "?", "samples": rows})])
+    [line] = row_scoring()([Row({"id": "1", "question": "?", "samples": rows})])
     assert any("sum to more than 1" in note for note in line.verdict.warnings)

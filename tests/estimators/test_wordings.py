@@ -76,8 +76,11 @@ def test_evidence_knows_the_words_of_answer_and_samples():
     samples = [Sample(SURE), Sample("Canberra.")]
     bare = Evidence.gather(samples, Partition((0, 0)), Sample("Canberra"), 0)
     assert bare.words == NAME_WORDS  # the median: a long sample among brief ones does not matter
-    worded = Evidence.gather(samples[:1], Partition((0,)), Sample("Canberra"), 0)
+    once = Evidence.gather(samples[:1], Partition((0,)), Sample("Canberra"), 0)
+    assert once.words == NAME_WORDS  # one sample does not change the form of the answer
+    worded = Evidence.gather([Sample(SURE)] * 2, Partition((0, 0)), Sample("Canberra"), 0)
     assert worded.words == 12  # a bare name of a model that writes sentences is one of its wordings
+    assert Evidence.gather(samples[1:], Partition((0,)), Sample(SURE), 0).words == 12
     assert word_count(SURE) == 11
 
 
@@ -113,12 +116,38 @@ def test_forms_are_fitted_apart():
     assert both.longer is not None
     assert both.longer.trained_on == 40
     brief = Prior.fit(names)
-    assert (brief.trained_on, brief.longer) == (40, Prior.default().longer)
+    assert (brief.trained_on, brief.words) == (40, NAME_WORDS)
+    assert part(brief, 12) == part(Prior.default(), 12)
     worded = Prior.fit(sentences)
     assert (worded.samples, worded.trained_on) == (Prior.default().samples, 0)
     assert worded.form(Evidence(counts=(1,), words=12)).trained_on == 40
     wording = Evidence(counts=(), answer=JudgedAnswer(0, math.log(1 / 8)), words=12)
     assert Bayes(worded)(wording).mean < 0.2 < Bayes()(wording).mean
+
+
+def test_phrases_are_believed_to_be_names_or_sentences():
+    names = rows("{0}anberra", 2)
+    for row in names:  # a model that seldom says the same twice
+        for k, sample in enumerate(row["samples"]):
+            sample |= {"text": f"city {k}", "meaning": k, "logprob": math.log(0.05)}
+        row["answer"] |= {"text": "city 0", "sampling_logprob": math.log(0.05)}
+    fitted, shipped = Prior.fit(names), Prior.default()
+    phrases = part(fitted, 6)
+    assert (phrases.words, phrases.trained_on) == (6, 0)
+    assert phrases.longer is part(fitted, 12)
+    assert len(phrases.answered) == 1 + len(part(shipped, 12).answered)
+
+    def entropy(prior, words):
+        answer = JudgedAnswer(0, math.log(0.05))
+        return Bayes(prior)(Evidence(counts=(), answer=answer, words=words)).mean
+
+    assert entropy(fitted, 3) > entropy(fitted, 6) > entropy(fitted, 12) + 0.2
+    assert entropy(fitted, 12) == entropy(shipped, 12)
+
+
+def part(prior, words):
+    """The part of a prior for answers of so many words."""
+    return prior.form(Evidence(counts=(1,), words=words))
 
 
 def test_a_prior_for_names_takes_what_is_slightly_longer():
@@ -149,8 +178,8 @@ def test_a_name_in_many_wordings_is_worded_like_a_sentence():
 
     prior = Prior.default()
     assert prior.form(seen(2)) is prior
-    assert prior.form(seen(3)) is prior.longer
-    assert prior.form(replace(seen(2), answer=JudgedAnswer(0, math.log(0.1)))) is prior.longer
+    assert prior.form(seen(3)) is part(prior, 12)
+    assert prior.form(replace(seen(2), answer=JudgedAnswer(0, math.log(0.1)))) is part(prior, 12)
     assert prior.form(replace(seen(3), answer=JudgedAnswer(1, math.log(0.1)))) is prior  # samples disagree
     fitted = replace(prior, trained_on=100)
     assert fitted.form(seen(3)) is fitted

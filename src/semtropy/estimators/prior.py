@@ -17,7 +17,9 @@ so a model unlike all of them leaves the belief wide, where a fit to the pooled 
 How many wordings a meaning has depends on the form of the answer: a name has one or two, a sentence has many, and one
 wording of a sentence has a small probability however sure the model is. So a prior has one part for names and another,
 `longer`, for sentences and paragraphs, each fitted on training answers of its form. `form` chooses by the typical
-number of words of the answer and the samples.
+number of words of the answer and the samples. There is no sharp limit between the two: phrases, up to twice as long as
+names, have a part that combines both. So what was learned of a model's brief answers still counts for those that are
+slightly longer, such as a calculation.
 """
 
 from __future__ import annotations
@@ -240,7 +242,7 @@ class Prior:
     ends           equally probable values of the end token's probability, for log-probabilities that leave it out
     words          answers of more words have another form, for which `longer` is; None for no such limit
     longer         the prior for longer answers, None where there is none: a meaning has few wordings as a name, and
-                   many as a sentence
+                   many as a sentence; phrases come between the two
 
     >>> prior = Prior.default()
     >>> round(sum(sum(own) for own in prior.samples.weights), 9)
@@ -276,11 +278,17 @@ class Prior:
         if len(rest) < FEWEST_OF_A_FORM and len(names) >= len(rest):
             words = sorted(question.words for question in training)
             own = cls._fit_form(training, negligible)
-            return replace(own, words=words[int(MOST_OF_A_FORM * (len(words) - 1))], longer=shipped.longer)
+            return own._up_to(words[int(MOST_OF_A_FORM * (len(words) - 1))], _shipped()[1])
         if len(names) < FEWEST_OF_A_FORM:
             return replace(shipped, longer=cls._fit_form(training, negligible, longer=True))
         longer = cls._fit_form(rest, negligible, longer=True)
         return replace(cls._fit_form(names, negligible), words=NAME_WORDS, longer=longer)
+
+    def _up_to(self, words: int, sentences: Prior) -> Prior:
+        """The prior for answers of up to so many words, followed by one for phrases and then the one for sentences."""
+        own = replace(self, trained_on=0, words=None, longer=None)
+        either = replace(self.combine([own, sentences]), token_entropy=own.token_entropy, ends=own.ends)
+        return replace(self, words=words, longer=replace(either, words=2 * words, longer=sentences))
 
     @classmethod
     def _fit_form(
@@ -329,8 +337,9 @@ class Prior:
         words sentences; a prior that was fitted to the names of a model knows that already.
 
         >>> prior = Prior.default()
-        >>> [prior.form(Evidence(counts=(1,), words=words)) is prior for words in (3, 12)]
-        [True, False]
+        >>> name, phrase, sentence = (prior.form(Evidence(counts=(1,), words=words)) for words in (3, 6, 12))
+        >>> name is prior, phrase is prior.longer, sentence is phrase.longer
+        (True, True, True)
         """
         if self.longer is None or self.words is None or evidence.words is None:
             return self
@@ -389,8 +398,17 @@ class Prior:
 
 @lru_cache(maxsize=1)
 def _default() -> Prior:
+    names, sentences = _shipped()
+    return names._up_to(NAME_WORDS, sentences)
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> tuple[Prior, Prior]:
+    """The parts of the shipped prior for names and for sentences."""
     text = files(__package__).joinpath("default_prior.json").read_text(encoding="utf-8")
-    return Prior.from_dict(json.loads(text))
+    names = Prior.from_dict(json.loads(text))
+    assert names.longer is not None
+    return names, names.longer
 
 
 def _wordings_of_one_meaning(evidence: Evidence) -> int:

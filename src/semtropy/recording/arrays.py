@@ -170,7 +170,7 @@ class SampleArrays:
         """One tally, after 0, 1, 2, ... samples of `order`."""
         tally = SampleTally(lengths_known=self.lengths is not None)
         if self.answer_words is not None:
-            tally.words.append(self.answer_words)
+            tally.add_answer(self.answer_words)
         yield tally
         picks, whole = np.asarray(order, dtype=np.intp), not self.ends_left_out
         none = np.zeros(len(self))
