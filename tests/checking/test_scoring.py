@@ -286,7 +286,7 @@ def test_rows_with_and_without_meanings_keep_their_order() -> None:
 def test_a_script_the_judge_cannot_read_is_noted() -> None:
     row = Row({**ROWS[1], "samples": [{"text": "Москва"}, {"text": "Киев"}]})
     (line,) = score_rows([row], "histogram")
-    assert "2 of 2 answers are in a script" in " ".join(line.verdict.warnings)
+    assert "Both answers are in a script" in " ".join(line.verdict.warnings)
     (line,) = score_rows([Row(ROWS[1])], "histogram")
     assert "script" not in " ".join(line.verdict.warnings)
 

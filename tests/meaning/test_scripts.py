@@ -125,7 +125,7 @@ class TestTheBuiltInJudgeSaysSo:
         for verdict in (called, awaited):
             assert {meaning.text for meaning in verdict.meanings} == set(texts)
             [warning] = [each for each in verdict.warnings if "--judge llm" in each]
-            assert "10 of 10 answers are in a script the built-in judge does not read" in warning
+            assert "All 10 answers are in a script that the built-in judge does not read" in warning
             assert script in warning
             assert "--judge llm:MODEL" in warning
             assert warning in verdict.explain()

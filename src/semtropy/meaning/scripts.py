@@ -70,7 +70,7 @@ def warn_unreadable(texts: Iterable[str]) -> str | None:
     None where it read all, and where all are spelled alike, so that there was nothing to judge.
 
     >>> print(warn_unreadable(["Москва", "Киев", "Moscow"]))
-    2 of 3 answers are in a script the built-in judge does not read (Cyrillic): they were compared word by word. \
+    2 of 3 answers are in a script that the built-in judge does not read (Cyrillic), so it compared them word by word. \
 Choose a judge that reads it: --judge llm:MODEL, or --judge llm for the model that is checked.
     >>> warn_unreadable(["Paris"])
     """
@@ -81,10 +81,11 @@ Choose a judge that reads it: --judge llm:MODEL, or --judge llm for the model th
     scripts = sum((_letters(text) for text in unread), Counter[str]())
     del scripts["Latin"]
     named = ", ".join(script for script, _ in scripts.most_common(3))
+    count, n = len(unread), len(texts)
+    who = f"{count} of {n}" if count < n else "Both" if n == 2 else f"All {n}"
     return (
-        f"{len(unread)} of {len(texts)} answers are in a script the built-in judge does not read ({named}): they were"
-        " compared word by word. Choose a judge that reads it: --judge llm:MODEL, or --judge llm for the model that is"
-        " checked."
+        f"{who} answers are in a script that the built-in judge does not read ({named}), so it compared them word by"
+        " word. Choose a judge that reads it: --judge llm:MODEL, or --judge llm for the model that is checked."
     )
 
 
