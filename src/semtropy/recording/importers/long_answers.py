@@ -18,7 +18,7 @@ def read_selfcheckgpt(path: Path) -> Imported:
     rows = []
     for place, held in enumerate(_objects(source)):
         at = f"[{place}]"
-        sentences = _texts(source, source.item(held, "gpt3_sentences", at), f"{at}.gpt3_sentences")
+        sentences = source.texts(source.item(held, "gpt3_sentences", at), f"{at}.gpt3_sentences")
         labels = source.item(held, "annotation", at)
         if not isinstance(labels, list) or len(labels) != len(sentences):
             source.fail(f"expected a label for each of {len(sentences)} sentences", f"{at}.annotation")
@@ -27,7 +27,7 @@ def read_selfcheckgpt(path: Path) -> Imported:
             if label not in _WRONG:
                 source.fail(f"is {label!r}: choose from {', '.join(_WRONG)}", f"{at}.annotation[{number}]")
             claims.append({"text": text.strip(), "correct": _WRONG[label], "label": label})
-        samples = _texts(source, source.item(held, "gpt3_text_samples", at), f"{at}.gpt3_text_samples")
+        samples = source.texts(source.item(held, "gpt3_text_samples", at), f"{at}.gpt3_text_samples")
         answer = source.item(held, "gpt3_text", at)
         reference = held.get("wiki_bio_text")
         rows.append(
@@ -65,7 +65,7 @@ def read_factscore(path: Path) -> Imported:
             }
             for fact in facts
         ]
-        samples = _texts(source, held.get("samples") or [], f"{at}.samples")
+        samples = source.texts(held.get("samples") or [], f"{at}.samples")
         without += not samples
         topic = held.get("topic")
         rows.append(
@@ -91,12 +91,6 @@ def _objects(source: Source) -> list[Any]:
     except ValueError as error:
         source.fail(f"is not JSON ({error})", "")
     return [source.mapping(each, f"[{place}]") for place, each in enumerate(found)]
-
-
-def _texts(source: Source, value: Any, at: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        source.fail("expected a list of texts", at)
-    return value
 
 
 def _subject(answer: str) -> str:

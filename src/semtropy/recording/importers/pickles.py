@@ -264,7 +264,7 @@ def plain(value: Any, *, depth: int = 6) -> Any:
 # A pickle interpreter for data only: no imports, no calls but those of a given table, bounded memory and time.
 #
 # A pickle is a program for a stack machine. This one runs the opcodes that build containers, texts and numbers, and
-# refuses every opcode that could do more. `load_data` looks up each name the pickle uses in `names`, where it finds a
+# refuses every opcode that could do more. It looks up each name the pickle uses in `names`, where it finds a
 # `Callable` (may be called), a marker (may be passed on), or nothing (`ForbiddenName`).
 
 
@@ -307,16 +307,6 @@ class Callable(StandIn):
         self._set(function=function)
 
 
-def load_data(
-    stream: IO[bytes] | Any,
-    names: Mapping[str, Callable | Marker],
-    allowance: Allowance,
-    storage: Function[[Any], TensorStorage] | None = None,
-) -> Any:
-    """The value of the pickle at the position of `stream`; `storage` resolves persistent ids."""
-    return _Machine(names, allowance, storage).run(stream)
-
-
 # Opcodes whose argument is the value to push, with the memory of the object beyond its payload.
 _PUSH = {
     "BININT": 40, "BININT1": 8, "BININT2": 40, "INT": 40, "LONG": 48, "LONG1": 48, "LONG4": 48,
@@ -335,7 +325,7 @@ _COSTS = {
 
 
 class _Machine:
-    """The stack, the marks on it, and the memo."""
+    """The stack, the marks on it, and the memo; `storage` resolves persistent ids."""
 
     def __init__(
         self,
@@ -350,6 +340,7 @@ class _Machine:
         self.tuple_keys = 0
 
     def run(self, stream: Any) -> Any:
+        """The value of the pickle at the position of `stream`."""
         spend, stack = self.allowance.spend, self.stack
         for opcode, argument, _ in pickletools.genops(stream):
             name = opcode.name
@@ -675,7 +666,7 @@ class _Loader:
 
     def load(self, stream: _Bounded, storages: dict[str, TensorStorage] | None = None) -> Any:
         found = None if storages is None else partial(_storage, storages)
-        return load_data(stream, self.names, self.allowance, found)
+        return _Machine(self.names, self.allowance, found).run(stream)
 
     def load_stream(self, stream: _Bounded) -> Any:
         """A plain pickle, or `torch.save`'s older form: several pickles in a row, then the storages' bytes."""
