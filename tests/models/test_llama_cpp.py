@@ -380,6 +380,38 @@ def test_ctrl_c_ends_it_every_time_and_leaves_it_usable(smollm2):
     assert done.stderr == ""
 
 
+def test_a_shared_head_is_read_once_and_forgotten_afterwards(smollm2):
+    head = "".join(f"Question: What is {n} plus {n}?\nAnswer: {2 * n}\n\n" for n in range(8))
+    prompts = [f"{head}Question: What is {n} plus 1?\nAnswer:" for n in (3, 8)]
+
+    def draw(prompt):
+        return smollm2.complete(prompt, 1, rng=np.random.default_rng(2))
+
+    alone = draw(prompts[0])
+    read = []
+    ask = smollm2._ask
+
+    def counted(request, on_token=None):
+        reply = ask(request, on_token)
+        read.append((reply.get("timings") or {}).get("prompt_n", 0))
+        return reply
+
+    smollm2._ask = counted
+    try:
+        smollm2.share_head(head)
+        smollm2._ready = None
+        first = [draw(prompt) for prompt in prompts]
+        whole = sum(read)
+        read.clear()
+        assert [draw(prompt) for prompt in prompts] == first
+        assert 0 < sum(read) < whole / 2
+    finally:
+        del smollm2._ask
+        smollm2.share_head("")
+    draw(prompts[1])
+    assert draw(prompts[0]) == alone
+
+
 def test_a_shared_prefix_is_read_once_and_changes_nothing_that_follows(smollm2):
     """P(True): its twenty examples are the same for every question."""
     prefix = "".join(

@@ -253,6 +253,26 @@ def test_like_requests_of_a_batch_share_one_call(dataset: Dataset) -> None:
     assert all(outcome.row["p_true"] == pytest.approx(0.25) for outcome in outcomes)  # type: ignore[union-attr]
 
 
+def test_the_worked_examples_share_the_head_of_their_prompt_and_questions_do_not(dataset: Dataset) -> None:
+    heads: list[str] = []
+
+    class Sharing(Counting):
+        def share_head(self, text: str) -> None:
+            heads.append(text)
+
+        def complete(self, prompt: str, n: int, **options: Any) -> list[Sample]:
+            assert prompt.startswith(heads[-1])
+            return self.sample(prompt, n, **options)
+
+    plan = plan_of(dataset)
+    backend = TaskBackend(Sharing(), plan)
+    drive([QuestionTask(dataset.rehearsals[0], 0, rehearsal=True)], plan, backend)
+    assert heads == [plan.prompt.head] * 2
+    assert heads[0].endswith("\n\n")
+    drive([QuestionTask(dataset.questions[0], 0)], plan, backend)
+    assert heads[2:] == ["", ""]
+
+
 def test_one_bad_question_does_not_spoil_its_batch(dataset: Dataset) -> None:
     class Picky(Counting):
         def complete(self, prompt: str, n: int, **options: Any) -> list[Sample]:

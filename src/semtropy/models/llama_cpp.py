@@ -190,6 +190,7 @@ class LlamaCpp:
         self._lock = threading.Lock()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="semtropy-llama")
         self._ready: str | None = None
+        self._head, self._head_read = "", False
         self._prefix, self._prefix_read = "", False
 
     def sample(
@@ -294,6 +295,11 @@ class LlamaCpp:
             raise _error(reply["error"])
         return reply
 
+    def share_head(self, text: str) -> None:
+        """Say that prompts of `complete` begin with this text, which is then read once for those in a row."""
+        if text != self._head:
+            self._head, self._head_read = text, False
+
     def share_prefix(self, text: str) -> None:
         """Say that prompts of `continuation_logprobs` begin with this text, which is then read once for all of them."""
         if text != self._prefix:
@@ -336,12 +342,15 @@ class LlamaCpp:
     def _prepare(self, prompt: str) -> None:
         """Bring the cache to the state from which draws for this prompt always start."""
         self._ready = None
-        shared = next((head for head in (HEAD, LONG_HEAD) if prompt.startswith(head)), None)
+        heads = (head for head in (self._head, HEAD, LONG_HEAD) if head)
+        shared = next((head for head in heads if prompt.startswith(head)), None)
         if shared is None:
             self._ask({"prompt": prompt, "n_predict": 0, "cache_prompt": False})
         else:
             # Twice, so that its last token is evaluated alone the first time, as it is every later time.
-            self._ask({"prompt": shared, "n_predict": 0})
+            afresh = shared == self._head and not self._head_read
+            self._ask({"prompt": shared, "n_predict": 0, **({"cache_prompt": False} if afresh else {})})
+            self._head_read = self._head_read or afresh
             self._ask({"prompt": shared, "n_predict": 0})
             self._ask({"prompt": prompt, "n_predict": 0})
         self._ready = prompt

@@ -5,6 +5,7 @@ Every model has `sample`. These optional methods are used where a model has them
 complete(prompt, n, *, temperature, rng)             continue the prompt as it is, without a chat template
 complete_many(prompts, n, *, temperature, rngs)      the same for a batch of prompts
 continuation_logprobs([(prompt, continuation), ...]) log-probabilities of the given continuations
+share_head(text)                                     prompts of `complete` begin with it: read it once
 share_prefix(text)                                   prompts of `continuation_logprobs` begin with it: read it once
 acomplete, asample                                   the same with `await`
 """
@@ -123,6 +124,8 @@ class TaskBackend:
             drawn = many(prompts, first.n, temperature=first.temperature, rngs=rngs)
         else:
             one = getattr(self.model, "complete", self.model.sample)
+            if share := getattr(self.model, "share_head", None):
+                share(first.shared)
             drawn = [
                 one(r.prompt, r.n, temperature=r.temperature, rng=rng)
                 for r, rng in zip(batch, rngs, strict=True)

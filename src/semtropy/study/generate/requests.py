@@ -48,14 +48,19 @@ class BriefPrompt:
     with_context: bool = False
     instruction: str = INSTRUCTION
 
-    def ask(self, question: Question) -> str:
-        """The whole prompt for one question."""
+    @property
+    def head(self) -> str:
+        """What the prompts of all questions begin with."""
         shots = "".join(
             f"{self.pose(shot)} {one_line(shot.references[0])}\n\n"
             for shot in self.examples
             if shot.references
         )
-        return f"{self.instruction}\n{shots}{self.pose(question)}"
+        return f"{self.instruction}\n{shots}"
+
+    def ask(self, question: Question) -> str:
+        """The whole prompt for one question."""
+        return self.head + self.pose(question)
 
     def pose(self, question: Question) -> str:
         """The question alone, up to where its answer begins."""
@@ -108,12 +113,16 @@ def worked_example(question: Question, answer: str, others: Sequence[str], corre
 
 @dataclass(frozen=True, slots=True)
 class DrawSamples:
-    """Draw `n` samples. Reply: a list of `Sample`."""
+    """Draw `n` samples. Reply: a list of `Sample`.
+
+    shared  what the prompts of all questions begin with, to be read once
+    """
 
     prompt: str
     n: int
     temperature: float
     seed: int
+    shared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +232,15 @@ def question_steps(question: Question, index: int, plan: GenerationPlan) -> Ques
 
 
 def rehearsal_steps(question: Question, plan: GenerationPlan) -> QuestionSteps:
-    """The requests that answer a training question for a worked example of P(True)."""
-    prompt = plan.prompt.ask(question)
-    first = DrawSamples(
-        prompt, 1, plan.answer_temperature, seed_of(plan.seed, question.id, "rehearsal answer")
-    )
-    answer: Sample = (yield first)[0]
-    others = yield DrawSamples(
-        prompt, BRAINSTORMED, plan.temperature, seed_of(plan.seed, question.id, "rehearsal")
-    )
+    """The requests that answer a training question for a worked example of P(True).
+
+    The head of the prompt is read once for all of them. Questions of the recording read it each time: llama.cpp rounds
+    differently otherwise, and the same seed would no longer give the samples of earlier recordings.
+    """
+    prompt, head = plan.prompt.ask(question), plan.prompt.head
+    seeds = [seed_of(plan.seed, question.id, use) for use in ("rehearsal answer", "rehearsal")]
+    answer: Sample = (yield DrawSamples(prompt, 1, plan.answer_temperature, seeds[0], head))[0]
+    others = yield DrawSamples(prompt, BRAINSTORMED, plan.temperature, seeds[1], head)
     correct = yield GradeAnswer(question, answer.text)
     return {"answer": answer.text, "others": [sample.text for sample in others], "correct": correct}
 
