@@ -86,6 +86,10 @@ def test_what_is_not_certain_is_left_to_the_network(question: str, a: str, b: st
         ("How much is it?", "$20/month", "It is $240 per year.", True),
         ("What is the boiling point of water?", "100 °C", "It boils at 212 degrees Fahrenheit.", True),
         ("What is 15% of 80?", "12", "0.15 × 80 = 12", True),
+        ("What is the boiling point in Fahrenheit?", "It is 212 degrees.", "It is 212°F.", True),
+        ("What is the boiling point?", "It is 212°F (100°C).", "It boils at 212 degrees.", True),
+        ("How tall is the tower?", "It is 324 m (1,063 ft) tall.", "It stands at 324 meters tall.", True),
+        ("How tall is the tower?", "It is 324 m (984 ft) tall.", "It stands at 324 meters tall.", None),
     ],
 )
 def test_amounts(question: str, a: str, b: str, same: bool | None) -> None:

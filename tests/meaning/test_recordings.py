@@ -241,7 +241,10 @@ class TestMeanings:
         assert ("script", "apart", "Москва | Киев") in reasons
         assert ("network", "same", "Columbus | Christopher Columbus") in reasons
         assert {line[0] for line in lines if line[5] == "$5 | €5"} == {"-"}
-        assert "note: 2 of 11 answers are in a script that the built-in judge does not read (Cyrillic)" in said.err
+        assert (
+            "note: 2 of 11 answers are in a script that the built-in judge does not read (Cyrillic)"
+            in said.err
+        )
 
     def test_silence_is_shown_as_such(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         row = {"id": "1", "question": "Who?", "samples": [{"text": ""}, {"text": " "}, {"text": "Bach"}]}

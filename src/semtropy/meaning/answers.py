@@ -256,7 +256,8 @@ def amount_said(question: str, text: str) -> str | None:
     new = [part for part in found if not set(part.casefold().split()) <= given]
     if results and new and new[-1].split()[0] == results[-1].strip(_MARKS):
         return new[-1]
-    return new[0] if len(new) == 1 else None
+    converted = all(_equal(new[0], each, question) for each in new[1:])  # "324 m (1,063 ft)"
+    return new[0] if new and converted else None
 
 
 def _leading_amount(words: list[str], asked: set[str]) -> str | None:

@@ -720,6 +720,8 @@ def _other_unit(a: Quantity, b: Quantity) -> bool | None:
         return None if abs(months.value * _DAYS * 86400 / seconds.value - 1) < Fraction(1, 40) else False
     if a.unit in _BASES and b.unit in _BASES:
         return False
+    if {a.unit, b.unit} == {"degree", "kelvin"} and a.written == b.written:
+        return True  # 212 degrees, and 212 °F
     return None if a.written == b.written else False
 
 
