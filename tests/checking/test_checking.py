@@ -129,20 +129,33 @@ def test_answers_in_any_script_are_grouped(texts):
 
 @pytest.mark.parametrize("driver", ["check", "acheck"])
 def test_the_time_budget_ends_a_draw_that_hangs(driver):
-    slow = ScriptedModel(default={"a": 1.0}, delay=5.0)
+    slow = ScriptedModel(default={"a": 1.0}, delay=120.0)
     options = OPTIONS | {"model": slow, "budget": Budget(seconds=0.1)}
     start = time.monotonic()
     with pytest.raises(ModelTimeout, match="seconds allowed"):
         check("q?", **options) if driver == "check" else asyncio.run(acheck("q?", **options))
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 60  # a busy machine is not what is tested
+
+
+class Stalling(ScriptedModel):
+    """Answers three times, and never again."""
+
+    left = 3
+
+    async def asample(self, *arguments, **options):
+        self.left -= 1
+        return await (super().asample(*arguments, **options) if self.left >= 0 else asyncio.Future())
 
 
 def test_time_running_out_keeps_what_is_known():
-    slow = ScriptedModel(default={"a": 0.5, "b": 0.5}, delay=0.4)
-    options = OPTIONS | {"model": slow, "budget": Budget(seconds=1.5), "rule": VarianceBelow(0.0)}
+    options = OPTIONS | {
+        "model": Stalling(default={"a": 0.5, "b": 0.5}),
+        "budget": Budget(seconds=1.5),
+        "rule": VarianceBelow(0.0),
+    }
     verdict = check("q?", **options, rounds=Rounds(growth=1.0), rng=0)
     assert verdict.reason is Reason.SECONDS
-    assert 1 <= verdict.samples <= 3
+    assert verdict.samples == 2  # and the answer
 
 
 class Never(ScriptedModel):

@@ -235,12 +235,12 @@ def test_until_the_gateway_is_ready_everything_else_answers(monkeypatch: pytest.
     monkeypatch.setattr("semtropy.server.backends.local.load_model", slow)
     app = create_app(Settings(judge="exact"))
     with served(app, wait=False) as url:
-        assert slow.loading.wait(10)
+        assert slow.loading.wait(60)
         for route in ROUTES:
             reply = ask(url, route)
             assert (reply.status_code, reply.headers["retry-after"]) == (503, "1"), route
             assert reply.json()["error"]["message"] == "the gateway is getting ready"
-        assert httpx.get(f"{url}/healthz", timeout=2).status_code == 200
+        assert httpx.get(f"{url}/healthz", timeout=60).status_code == 200
         assert httpx.get(f"{url}/readyz").status_code == 503
         assert httpx.get(f"{url}/api/about").status_code == 200
         slow.go.set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ..nouns import Judge, Model
 
 
+ROUTERS = (check.router, completions.router, page.router, completions.other_router)
 THREADS = 32
 """Checks wait in threads for models and judges; asyncio's default is a handful."""
 
@@ -59,12 +61,12 @@ def create_app(
     checks, traffic = Checks(settings, policy, metrics), Traffic(settings, metrics)
     gateway = Gateway(settings, backend, policy, checks, metrics, traffic)
     app.state.gateway = gateway
-    for router in (check.router, completions.router, page.router, completions.other_router):
+    for router in ROUTERS:
         app.include_router(router)
     app.mount("/page", StaticFiles(directory=PAGE), name="page")
     _add_error_handlers(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    paths = frozenset((*VIEWS, "/openapi.json", *app.openapi()["paths"]))
+    paths = frozenset((*VIEWS, "/openapi.json", *_described_paths()))
     app.add_middleware(
         RequestGuard, settings=settings, metrics=metrics, routes=paths, check_ready=gateway.check_ready
     )
@@ -100,6 +102,12 @@ def _add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(SemtropyError, on_known)
 
 
+def _described_paths() -> Iterator[str]:
+    """The paths of the OpenAPI description, which itself takes longer to make than all else at start."""
+    routes = (route for router in ROUTERS for route in router.routes)
+    return (route.path for route in routes if isinstance(route, APIRoute) and route.include_in_schema)
+
+
 def _openapi(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI description, with the schemas of bodies that the routes parse themselves."""
     if app.openapi_schema is None:
@@ -108,8 +116,8 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         )
         known = described.setdefault("components", {}).setdefault("schemas", {})
         for name, schema in completions.SCHEMAS.items():
-            inner = schema.pop("$defs", {})
-            for each, value in {name: schema, **inner}.items():
+            own = {key: value for key, value in schema.items() if key != "$defs"}
+            for each, value in {name: own, **schema.get("$defs", {})}.items():
                 known.setdefault(each, value)
         app.openapi_schema = described
     return app.openapi_schema
