@@ -38,6 +38,8 @@ from semtropy.verdict import Outcome  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 EVEN = {f"name {k}": 0.125 for k in "abcdefgh"}
+REFUSED = 'semtropy_requests_total{route="/v1/check",status="429"}'
+PATIENCE = 180.0  # seconds for what takes one or two, unless the machine is busy
 
 
 def gateway(model: Any = None, **settings: Any) -> Any:
@@ -58,8 +60,11 @@ def client() -> Iterator[Any]:
 
 def counters(url: str) -> dict[str, float]:
     """The samples of /metrics by their whole name, labels and all."""
-    lines = httpx.get(f"{url}/metrics").text.splitlines()
-    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return counted(httpx.get(f"{url}/metrics").text)
+
+
+def counted(page: str) -> dict[str, float]:
+    pairs = (line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
     return {name: float(value) for name, value in pairs}
 
 
@@ -346,23 +351,26 @@ def test_the_latency_of_each_part_is_told(streaming: bool) -> None:
 # Sharing and limits
 
 
-class Slow(ScriptedModel):
-    """Counts draws, and takes its time over them."""
+class Held(ScriptedModel):
+    """Counts draws, and answers once it is released."""
 
-    def __init__(self, delay: float) -> None:
-        super().__init__(default=EVEN, delay=delay)
-        self.draws = 0
+    def __init__(self) -> None:
+        super().__init__(default=EVEN)
+        self.draws, self.released = 0, threading.Event()
 
     async def asample(self, *prompt: Any, **options: Any) -> Any:
         self.draws += 1
+        while not self.released.is_set():
+            await asyncio.sleep(0.01)
         return await super().asample(*prompt, **options)
 
 
-class Stuck(Slow):
+class Stuck(Held):
     """Answers a few times at once, then never: a draw ends only when it is cancelled, which `left` says."""
 
     def __init__(self, after: int) -> None:
-        super().__init__(delay=0.0)
+        super().__init__()
+        self.released.set()
         self.after, self.left = after, threading.Event()
 
     async def asample(self, *prompt: Any, **options: Any) -> Any:
@@ -375,19 +383,36 @@ class Stuck(Slow):
             self.left.set()
 
 
-def together(url: str, bodies: list[dict[str, Any]]) -> list[Any]:
+def under_way(found: dict[str, float]) -> float:
+    return sum(found.get(f"semtropy_requests_{state}", 0) for state in ("in_progress", "waiting"))
+
+
+def together(
+    url: str, bodies: list[dict[str, Any]], model: Held | None = None, *, refused: int = 0
+) -> list[Any]:
+    """The replies to requests sent at once; `model` is released when all are under way but those `refused`."""
+
+    async def arrived(client: Any) -> None:
+        found: dict[str, float] = {}
+        while (under_way(found), found.get(REFUSED, 0)) != (len(bodies) - refused, refused):
+            found = counted((await client.get(f"{url}/metrics")).text)
+
     async def all_of_them() -> list[Any]:
         limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(timeout=30, limits=limits) as client:
-            return await asyncio.gather(*(client.post(f"{url}/v1/check", json=body) for body in bodies))
+        async with httpx.AsyncClient(timeout=PATIENCE, limits=limits) as client:
+            asked = [asyncio.create_task(client.post(f"{url}/v1/check", json=body)) for body in bodies]
+            if model is not None:
+                await asyncio.wait_for(arrived(client), PATIENCE)
+                model.released.set()
+            return await asyncio.gather(*asked)
 
     return asyncio.run(all_of_them())
 
 
 def test_identical_questions_share_one_check() -> None:
-    model = Slow(0.1)
+    model = Held()
     with gateway(model) as url:
-        replies = together(url, [{"prompt": "Who?"}] * 8)
+        replies = together(url, [{"prompt": "Who?"}] * 8, model)
         assert all(reply.status_code == 200 for reply in replies)
         sources = sorted(reply.json()["source"] for reply in replies)
         assert sources == ["new", *["shared"] * 7]
@@ -415,8 +440,10 @@ def test_the_cache_has_a_size_and_an_age() -> None:
 
 
 def test_beyond_the_queue_comes_429() -> None:
-    with gateway(Slow(0.3), concurrency=2, queue=3) as url:
-        replies = together(url, [{"prompt": f"Who {k}?", "rule": {"samples": 1}} for k in range(12)])
+    model = Held()
+    with gateway(model, concurrency=2, queue=3) as url:
+        asked = [{"prompt": f"Who {k}?", "rule": {"samples": 1}} for k in range(12)]
+        replies = together(url, asked, model, refused=7)
         statuses = sorted(reply.status_code for reply in replies)
         assert statuses == [200] * 5 + [429] * 7
         refused = next(reply for reply in replies if reply.status_code == 429)
@@ -506,7 +533,7 @@ def process(tmp_path: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str]
     log = (tmp_path / "log").open("w+")
     with log, subprocess.Popen(command, stderr=log, text=True, env={**os.environ}) as running:
         try:
-            deadline, found = time.monotonic() + 60, None
+            deadline, found = time.monotonic() + PATIENCE, None
             while found is None and time.monotonic() < deadline:
                 assert running.poll() is None, (tmp_path / "log").read_text()
                 time.sleep(0.05)
@@ -523,7 +550,7 @@ def process(tmp_path: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str]
             yield running, found[0]
         finally:
             running.terminate()
-            running.wait(20)
+            running.wait(PATIENCE)
 
 
 def test_a_signal_lets_requests_finish(tmp_path: Path) -> None:
@@ -532,14 +559,16 @@ def test_a_signal_lets_requests_finish(tmp_path: Path) -> None:
         replies: list[Any] = []
         body = {"model": "m", "messages": [{"role": "user", "content": "Sure?"}]}
         asking = threading.Thread(
-            target=lambda: replies.append(httpx.post(f"{url}/v1/chat/completions", json=body, timeout=30))
+            target=lambda: replies.append(
+                httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
+            )
         )
         asking.start()
         while not app.count:
             time.sleep(0.01)
         running.send_signal(signal.SIGTERM)
-        asking.join(20)
-        running.wait(20)
+        asking.join(PATIENCE)
+        running.wait(PATIENCE)
         assert replies[0].json()["semtropy"]["flagged"] is False
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{url}/healthz")
@@ -560,13 +589,13 @@ def test_several_workers_add_up(tmp_path: Path) -> None:
 
 def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
     """What they counted stays counted, what they had under way is no longer under way."""
-    app = Upstream(lambda prompt: {"Yes": 1.0}, first=60.0)
+    app = Upstream(lambda prompt: {"Yes": 1.0}, first=2 * PATIENCE)
     with served(app) as base, process(tmp_path, "--workers", "2", "--upstream", f"{base}/v1") as (_, url):
         body = {"model": "m", "messages": [{"role": "user", "content": "Sure?"}]}
 
         def ask() -> None:
             with suppress(httpx.TransportError):
-                httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+                httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
 
         asking = threading.Thread(target=ask)
         asking.start()
@@ -576,10 +605,10 @@ def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
         assert before["semtropy_requests_in_progress"] == 1
         for pid in re.findall(r"Started server process \[(\d+)\]", (tmp_path / "log").read_text()):
             os.kill(int(pid), signal.SIGKILL)
-        asking.join(20)
+        asking.join(PATIENCE)
         assert not asking.is_alive()
         # A killed process is there until its parent has seen it end, so this takes a moment.
-        deadline, after = time.monotonic() + 60, before
+        deadline, after = time.monotonic() + PATIENCE, before
         while after["semtropy_requests_in_progress"] != 0:
             assert time.monotonic() < deadline
             with suppress(httpx.TransportError):
@@ -592,7 +621,7 @@ def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_told(url: str) -> None:
     port = url.rpartition(":")[2]
     command = [sys.executable, "-m", "semtropy", "serve", "--port", port, "--model", "scripted:none.json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode != 0
     assert "address already in use" in done.stderr
 
@@ -600,7 +629,7 @@ def test_a_port_that_is_taken_is_told(url: str) -> None:
 def test_readyz_says_why_not() -> None:
     app = create_app(Settings(judge="exact", model="scripted:none.json"))
     with served(app) as url:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while (reply := httpx.get(f"{url}/readyz")).json()["status"] == "loading":
             assert time.monotonic() < deadline
             time.sleep(0.05)
