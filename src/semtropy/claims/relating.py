@@ -128,8 +128,8 @@ def relate(
 def judged(judge: Any, pairs: Sequence[Triple]) -> Floats:
     """The judge's three probabilities for each pair; one that only knows entailment leaves the rest to silence.
 
-    A judge with `competes` takes silence for contradiction: it is believed only where it is sure of one, and the passage
-    competes with the claim.
+    A judge with `competes` takes silence for contradiction: it is believed only where it is sure of one, and where the
+    passage competes with the claim.
     """
     if not pairs:
         return np.zeros((0, 3))

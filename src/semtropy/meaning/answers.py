@@ -460,10 +460,11 @@ def competes(question: str, passage: str, claim: str) -> bool:
     (True, True)
     >>> competes("", "Curie was a physicist from Poland.", claim), competes("", "She died in 1934.", claim)
     (False, False)
+    >>> competes("Which river runs through Ulm?", "The Danube runs through it.", "The river Iller runs through it.")
+    True
     """
-    asked = _content(question)
     subject = _SUBJECT.match(claim)
-    known = asked | (_content(subject[0]) if subject else frozenset())
+    known = _content(" ".join(_NAME.findall(question)) + " " + (subject[0] if subject else ""))
     return any(_rivals(sentence, claim, known, question) for sentence in _SENTENCES.split(passage))
 
 

@@ -38,7 +38,10 @@ _PLAIN = str.maketrans(
 _POWER = re.compile("[⁰¹²³⁴-⁹]+")  # 10² is not 102
 _FRAME = re.compile(
     r"^(?:(?:it|that|this|he|she|they|these|those)(?:'s|'re| is| was| are| were| means| would be)"
-    r"|(?:the |my |final )?(?:correct )?answer(?: is:?| was:?|:)) (?=\S)"
+    r"|(?:the |my |final )?(?:correct )?answer(?: is:?| was:?|:)"
+    r"|(?:das|es|dies) (?:ist|war|sind|waren)|die (?:richtige )?antwort (?:ist|lautet):?"
+    r"|c'(?:est|était)|ce (?:sont|fut)|la (?:bonne )?réponse est:?"
+    r"|es(?! ist\b| war\b| gibt\b| sind\b| waren\b)|fue|la respuesta (?:correcta )?es:?) (?=\S)"
 )
 _CLEFT = re.compile(r"^it (?:is|was) (?!not\b)(\S.{0,80}?) (?:who|that) (?=\S)")
 _ARTICLE = re.compile(r"^(?:the|an|a) (?=\S)")
@@ -57,6 +60,8 @@ def normalise(text: str) -> str:
     True
     >>> normalise("It's Paris."), normalise("The answer is: Paris"), normalise("It is not Paris.")
     ('paris', 'paris', 'not paris')
+    >>> normalise("C'est Paris."), normalise("Das ist Paris."), normalise("Es París."), normalise("Es gibt Paris.")
+    ('paris', 'paris', 'parís', 'es gibt paris')
     >>> normalise("It was Bell who invented it.")
     'bell invented it'
     >>> normalise("C++") == normalise("C"), normalise("-5") == normalise("5"), normalise("A")
