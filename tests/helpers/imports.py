@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import semtropy
@@ -24,7 +25,14 @@ def read(folder: Path) -> dict[str, str]:
 
 def imported(module: str, source: str, known: set[str]) -> Iterator[tuple[str, int]]:
     """The modules of the package that `module` imports, with the line; packages by their plain name."""
-    package = module.rpartition(".")[0].split(".")
+    for stem, name, line in _statements(module, source):
+        yield from ((found, line) for found in resolve(stem, name, known))
+
+
+@cache
+def _statements(module: str, source: str) -> list[tuple[str, str, int]]:
+    """Every `from stem import name` of a module, with its line."""
+    package, found = module.rpartition(".")[0].split("."), []
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import():
@@ -41,8 +49,8 @@ def imported(module: str, source: str, known: set[str]) -> Iterator[tuple[str, i
                 targets = [(".".join([*base, *([name.lstrip(".")] if name.lstrip(".") else [])]), "")]
             case _:
                 continue
-        for stem, name in targets:
-            yield from ((found, node.lineno) for found in resolve(stem, name, known))
+        found += [(stem, name, node.lineno) for stem, name in targets]
+    return found
 
 
 def resolve(stem: str, name: str, known: set[str]) -> Iterator[str]:
