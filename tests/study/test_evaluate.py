@@ -260,31 +260,22 @@ def test_bytes_do_not_depend_on_processes_or_hash_seed(tmp_path: Path) -> None:
         recording = made(120 if name == "a" else 40, seed=seed, model=name)
         paths.append(str(tmp_path / f"{name}.jsonl.gz"))
         write_recording(paths[-1], recording.header, recording.rows)
-    written = []
-    for processes, hash_seed in (("1", "0"), ("2", "1"), ("3", "77")):
-        out = tmp_path / f"{processes}.json"
+    written: list[dict[str, bytes]] = []
+    # Figures, which take longer than the study, are made of the results alone: two runs of them are compared.
+    for processes, hash_seed, figures in (("1", "0", True), ("2", "1", False), ("3", "77", True)):
+        out, folder = tmp_path / f"{processes}.json", tmp_path / processes
         command = [sys.executable, "-m", "semtropy", "evaluate", *paths, "--train", "10", "--seeds", "2"]
+        command += ["--budgets", "1-4", "--processes", processes, "--json", str(out)]
         subprocess.run(
-            [
-                *command,
-                "--budgets",
-                "1-4",
-                "--processes",
-                processes,
-                "--json",
-                str(out),
-                "--out",
-                str(tmp_path / processes),
-            ],
+            [*command, *(["--out", str(folder)] if figures else [])],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             check=True,
             capture_output=True,
         )
-        written.append(
-            {path.name: path.read_bytes() for path in (tmp_path / processes).rglob("*") if path.is_file()}
-        )
+        written.append({path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
         written[-1]["json"] = out.read_bytes()
-    assert written[0] == written[1] == written[2]
+    assert written[0] == written[2]
+    assert written[1]["json"] == written[0]["json"]
     assert {"report.html", "tables.md", "tables.tex", "results.json", "a--d.pdf", "a--d.png"} <= set(
         written[0]
     )
