@@ -204,7 +204,7 @@ class _Impatient:
         await asyncio.sleep(min(seconds, 0.01))
 
 
-uvicorn.server.asyncio = _Impatient()  # type: ignore[attr-defined]
+uvicorn.server.asyncio = _Impatient()  # type: ignore[assignment, attr-defined]
 
 
 @contextmanager

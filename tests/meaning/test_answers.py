@@ -75,6 +75,15 @@ def test_what_is_not_certain_is_left_to_the_network(question: str, a: str, b: st
     assert same_answer(question, b, a) is None
 
 
+def test_the_same_command_in_other_words() -> None:
+    question, first = "How do I list hidden files?", "To list hidden files, use the `ls -a` command."
+    assert same_answer(
+        question, first, "Use the `ls` command followed by the `-a` option, which stands for all."
+    )
+    assert same_answer(question, first, "Do not use `ls -a`, it is slow.") is None
+    assert same_answer(question, first, "Use `ls -l`.") is False
+
+
 @pytest.mark.parametrize(
     ("question", "a", "b", "same"),
     [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 KNOWN = "What is the capital of France?"
 OBSCURE = "Who was the mayor of Timisoara in 1911?"
-PARAGRAPH = "Tell me about the Moon in a short paragraph."
+PARAGRAPH = "Tell me about the Sun in a short paragraph."
 PARAGRAPH_TOKENS = 96
 
 

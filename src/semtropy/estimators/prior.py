@@ -285,7 +285,7 @@ class Prior:
         return replace(cls._fit_form(names, negligible), words=NAME_WORDS, longer=longer)
 
     def _up_to(self, words: int, sentences: Prior) -> Prior:
-        """The prior for answers of up to so many words, followed by one for phrases and then the one for sentences."""
+        """The prior for answers of up to `words` words, followed by one for phrases and then the one for sentences."""
         own = replace(self, trained_on=0, words=None, longer=None)
         either = replace(self.combine([own, sentences]), token_entropy=own.token_entropy, ends=own.ends)
         return replace(self, words=words, longer=replace(either, words=2 * words, longer=sentences))

@@ -52,6 +52,7 @@ _SENTENCE = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"`([^`]+)`|\w[\w.]*\([^()]*\)|(?<!\S)--?[a-zA-Z][\w-]*|(?<!\S)\w*_\w+|(?<!\S)\w+~\w+")
+_QUOTED = re.compile(r"`([^`]+)`")
 _JOINT = re.compile(r"(?<=\w{3})\s?[-+]\s?(?=\w)")  # "Command-C", "Command + C"
 _RANGE = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*)")
 _OPERAND = r"\(?[$€£]?\d[\d.,]*\)?"
@@ -138,6 +139,8 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
         return None
     if other_code(a, b):
         return False
+    if same_code(a, b):
+        return True
     rates = _same_rate(a, b)
     if rates is not None:
         return rates
@@ -280,6 +283,18 @@ def other_code(a: str, b: str) -> bool:
     """
     first, second = _code(a), _code(b)
     return bool(first and second and first - _code_words(b) and second - _code_words(a))
+
+
+def same_code(a: str, b: str) -> bool:
+    """Whether both texts quote the same code or command, word for word, and neither denies anything.
+
+    >>> same_code("Use `ls -a`.", "Use the `ls` command with the `-a` flag."), same_code("`mv a b`", "Run `mv b a`.")
+    (True, False)
+    >>> same_code("Use `ls -a`.", "Do not use `ls -a`."), same_code("Paris", "Rome")
+    (False, False)
+    """
+    quoted = [[word for part in _QUOTED.findall(text) for word in part.split()] for text in (a, b)]
+    return bool(quoted[0]) and quoted[0] == quoted[1] and not (_denies(a) or _denies(b))
 
 
 def _code(text: str) -> set[str]:

@@ -124,6 +124,7 @@ _ENDINGS = {
     "Hangul": "입니다 이다 이에요 예요 은 는 이 가 을 를 의 에 에서 로 으로 과 와 이며 이고",
 }
 _ARTICLES = {"Arabic": ("وال", "بال", "لل", "ال"), "Hebrew": ("ה", "ב", "ל", "מ", "ש")}
+_PLACE = re.compile(r"(?<=\w\w)[都市県縣县省府州]$")  # 東京都 is 東京
 _DENIALS = re.compile(
     r"(?:^|\s)(?:не|нет|ні|ни|δεν|μην|όχι|لا|ليس|ليست|لم|لن|نیست|לא|אין|नहीं|मत|아니\w*|않\w*)(?=$|[\s,.!])"
     r"|[不没沒非無无]|ない|ません|ではな|じゃな|지 않|아닙|아니|ไม่"
@@ -157,7 +158,7 @@ def same_in_script(question: str, a: str, b: str) -> bool | None:
     asked = plain_signs(question[-_LONGEST:])
     if _unspaced(a) or _unspaced(b):
         left, right = (_runs_added(asked, text) for text in plain)
-        return True if left and left == right else None
+        return True if left and _PLACE.sub("", left) == _PLACE.sub("", right) else None
     one, other = _words_added(asked, a), _words_added(asked, b)
     return True if one and other and (_same_words(one, other) or _same_person(one, other)) else None
 

@@ -45,7 +45,7 @@ _ASKS_FOR_LONG = re.compile(
         (?:explain|describe|summari[sz]e|discuss|elaborate|outline|introduce)\b
     | ^(?:an?\ |the\ )?(?:\w+\ )?(?:biography|bio|life\ story)\ of\b | \bin\ (?:detail|depth)\b
     | \b(?:one|two|three|four|five|several|a\ few|an?|\d+)\ (?:short\ |long\ )?(?:paragraphs?|essay)\b
-    | \bin\ (?:two|three|four|five|six|several|a\ few|\d+)\ sentences\b""",
+    | \b(?:two|three|four|five|six|several|a\ few|\d+)\ (?:short\ |long\ |brief\ )?sentences\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -54,6 +54,8 @@ def asks_for_long(prompt: Prompt) -> bool:
     """Whether the question asks for a paragraph or more, rather than for a name, a number or a few words.
 
     >>> asks_for_long("Tell me about Marie Curie."), asks_for_long("Who discovered radium?")
+    (True, False)
+    >>> asks_for_long("In three short sentences: who was she?"), asks_for_long("Who was she? Answer in one sentence.")
     (True, False)
     """
     if isinstance(prompt, str):
