@@ -274,12 +274,15 @@ def measure(answers: Sequence[Answer], n: int) -> tuple[float, float, float, flo
 
 
 def coverage(answers: Sequence[Answer], n: int, *, level: float = 0.9) -> float:
-    """How often the share of support among the samples held back lies in the interval from `n` others."""
+    """How often the share of support among the samples held back lies in the interval from `n` others.
+
+    A vote of a judge is a probability; above one half it counts as support.
+    """
     rng = np.random.default_rng(0)
     inside = []
     for answer in answers:
         order = rng.permutation(answer.votes.shape[1])
-        held = answer.votes[:, order[n:]].mean(axis=1)
+        held = (answer.votes[:, order[n:]] > 0.5).mean(axis=1)
         for belief, share in zip(posterior(answer.votes[:, order[:n]]), held, strict=True):
             low, high = belief.interval(level)
             inside.append(low - 1e-9 <= share <= high + 1e-9)

@@ -17,7 +17,7 @@ from semtropy.models.scripted import ScriptedModel
 from semtropy.recording import Row
 from semtropy.scorers import NAMES as SCORERS
 from semtropy.scorers import load_scorer
-from semtropy.scoring import score_rows
+from semtropy.scoring import row_scoring
 from semtropy.server.app import create_app
 from semtropy.server.settings import Settings
 from semtropy.study.evaluate import evaluate
@@ -97,8 +97,8 @@ def recording(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", [*ESTIMATORS, *SCORERS])
-def test_score_rows_works_with_every_method(name, recording):
-    lines = list(score_rows(read_recording(recording).rows[:3], name))
+def test_rows_are_scored_with_every_method(name, recording):
+    lines = list(row_scoring(name)(read_recording(recording).rows[:3]))
     assert len(lines) == 3
     no_entropy = name in SCORERS and not load_scorer(name).in_nats
     assert all((line.flagged is None) == no_entropy for line in lines)
@@ -110,7 +110,7 @@ def test_a_missing_column_is_named_with_the_question(name, tmp_path):
         {"id": "7", "question": "?", "samples": [{"text": "Paris", "meaning": 0}]}, path="made.jsonl", line=2
     )
     with pytest.raises(RecordingError) as caught:
-        list(score_rows([row], name))
+        list(row_scoring(name)([row]))
     assert load_scorer(name).columns[0] in str(caught.value)
     assert "made.jsonl" in str(caught.value)
     assert "\n" not in str(caught.value)
