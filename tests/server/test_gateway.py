@@ -168,6 +168,8 @@ def test_options_of_a_request(front: str) -> None:
         ask(client(front), STEADY, extra_body={"semtropy": {"budget": {"samples": -1}}})
     with pytest.raises(openai.BadRequestError, match="judge is 'nli:"):
         ask(client(front), STEADY, extra_body={"semtropy": {"judge": "nli:/etc"}})
+    with pytest.raises(openai.BadRequestError, match="semtropy: thresold: unknown field"):
+        ask(client(front), STEADY, extra_body={"semtropy": {"thresold": 1}})
 
 
 def test_headers_alone(front: str) -> None:

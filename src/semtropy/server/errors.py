@@ -48,10 +48,17 @@ def as_problem(error: Exception) -> Problem:
     return Problem(500, "internal error in the gateway; its log names the place", "server_error")
 
 
+_PLAIN = {
+    "extra_forbidden": "unknown field (docs/gateway.md lists those that are there)",
+    "missing": "this field is missing",
+}
+
+
 def validation_message(error: Mapping[str, Any]) -> str:
-    """What an error of pydantic says, with its place; the input is not repeated."""
+    """What an error of pydantic says, with its place and in our words; the input is not repeated."""
     place = ".".join(str(part) for part in error["loc"] if part != "body")
-    return f"{place}: {error['msg']}" if place else str(error["msg"])
+    message = _PLAIN.get(error["type"], str(error["msg"]))
+    return f"{place}: {message}" if place else message
 
 
 def error_kind(error: Exception) -> str:
