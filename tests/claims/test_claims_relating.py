@@ -75,6 +75,12 @@ def test_the_same_words_need_no_judge() -> None:
     assert judge.batches == []
 
 
+def test_a_sentence_that_says_the_claim_and_goes_on_supports_it() -> None:
+    passage = "Timisoara is in Romania, the river Bega runs through it, and its mayor was unknown."
+    found = relate("Where is Timisoara?", ["Timisoara is in Romania."], [passage])
+    assert found[0, 0, 0] == 1.0
+
+
 def test_pronouns_are_read_with_the_last_name_before() -> None:
     claims = split("Marie Curie was a physicist. She was born in Warsaw. Her sister was Bronia. "
                    "Pierre Curie was French. He died in 1906. It rained.")  # fmt: skip

@@ -179,7 +179,7 @@ def compare(question: str, claims: Sequence[Claim | str], passages: Sequence[str
             if not kept:
                 continue
             nearest[row, column] = parts[kept[0]]
-            if any(_plain(parts[n]) == plain for n in kept):
+            if any(_plain(parts[n]) == plain or _begins_with(parts[n], stated[row].text) for n in kept):
                 verbatim.append((row, column))
                 continue
             pairs.append((question, " ".join(parts[n] for n in sorted(kept)), text))
@@ -259,6 +259,21 @@ def _overlap(
 ) -> float:
     """The weight of the words shared; those of the question count little, since every sentence may have them."""
     return sum(rarity[word] * (0.1 if word in asked else 1.0) for word in claim & bag)
+
+
+def _begins_with(sentence: str, claim: str) -> bool:
+    """Whether a sentence says the claim word for word and goes on with another clause.
+
+    >>> _begins_with("Ulm is in Germany, and the Danube runs through it.", "Ulm is in Germany.")
+    True
+    >>> _begins_with("She was born in Paris, Texas, in 1950.", "She was born in Paris.")
+    False
+    """
+    claim = claim.rstrip(" .!")
+    rest = sentence[len(claim) :]
+    if len(claim.split()) < 4 or not sentence.startswith(claim) or not rest.startswith((",", ";")):
+        return False
+    return len(re.split("[,;]", rest[1:])[0].split()) >= 4
 
 
 def _plain(text: str) -> str:
