@@ -75,6 +75,12 @@ def test_what_is_not_certain_is_left_to_the_network(question: str, a: str, b: st
     assert same_answer(question, b, a) is None
 
 
+def test_an_instruction_after_the_question_changes_nothing() -> None:
+    told = "Do penguins fly? Answer in one sentence."
+    assert same_answer(told, "Penguins can't fly.", "No, they do not fly.") is True
+    assert same_answer(f"{WHO} Be brief.", "Goethe", "Faust was written by Goethe.") is True
+
+
 def test_the_same_command_in_other_words() -> None:
     question, first = "How do I list hidden files?", "To list hidden files, use the `ls -a` command."
     assert same_answer(

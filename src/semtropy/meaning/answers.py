@@ -440,9 +440,14 @@ def _in_role(asked: str, said: _Said) -> bool:
 
 @lru_cache(512)
 def _asked(question: str) -> str:
-    """The last sentence of a prompt, in plain signs: what is asked."""
-    parts = _SENTENCES.split(plain_signs(question[-_QUESTION:]).strip())
-    return parts[-1].strip(_MARKS)
+    """What a prompt asks, in plain signs: its last question, or else its last sentence.
+
+    >>> _asked("Ann has 5 pens. How many has she? Answer in one sentence.")
+    'how many has she'
+    """
+    parts = re.split(rf"{_SENTENCES.pattern}|(?<=\?)\s+(?=\S)", plain_signs(question[-_QUESTION:]).strip())
+    asked = [part for part in parts if part.endswith("?")] or parts
+    return asked[-1].strip(_MARKS)
 
 
 def _words(text: str) -> list[str]:
