@@ -268,14 +268,14 @@ def test_a_verdict_without_samples(page: Any) -> None:
 
 def test_each_outcome_has_its_colour_and_sentence(page: Any) -> None:
     options(page)
-    page.locator("#budget").fill("1")
     seen = {}
-    for question, outcome, word in (
-        (STEADY, "steady", "Looks steady"),
-        (UNSURE, "flagged", "Likely made up"),
-        (SPLIT, "undecided", "Undecided"),
-        (SILENT, "missing", "No answer"),
+    for question, budget, outcome, word in (
+        (STEADY, "10", "steady", "Looks steady"),
+        (UNSURE, "10", "flagged", "Likely made up"),
+        (SPLIT, "1", "undecided", "Undecided"),
+        (SILENT, "1", "missing", "No answer"),
     ):
+        page.locator("#budget").fill(budget)
         check(page, question)
         assert page.locator("#verdict").get_attribute("class") == f"card {outcome}"
         assert word in page.locator("#label").inner_text()
