@@ -1,4 +1,4 @@
-"""`python -m training data|prepare|teach|write|distil|export|tune|groups|evaluate`: see README.md."""
+"""`python -m training data|prepare|teach|write|distil|adapt|export|tune|groups|evaluate`: see README.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHARED = Path("../shared/data")
 def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
-    steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil,
+    steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil, "adapt": _adapt,
              "export": _export, "tune": _tune, "groups": _groups, "evaluate": _evaluate}  # fmt: skip
     parser.add_argument("step", choices=tuple(steps))
     parser.add_argument(
@@ -29,7 +29,7 @@ def main() -> None:
         "--side", choices=("tune", "test"), default="tune", help="the test is for the last look only"
     )
     parser.add_argument(
-        "--seconds", type=float, nargs="+", help="how long to train: teach one number, distil three"
+        "--seconds", type=float, nargs="+", help="how long to train: teach and adapt one number, distil three"
     )
     parser.add_argument("--shifts", type=float, nargs="+", default=[-1.0, -0.5, 0.0, 0.5])
     parser.add_argument("--hints", type=float, nargs="+", default=[0.0, 1.0, 2.5])
@@ -103,6 +103,14 @@ def _distil(arguments: argparse.Namespace) -> None:
     distil(
         arguments.build, load(arguments.build / "gte.pt"), device=_device(), seconds=(first, second, third)
     )
+
+
+def _adapt(arguments: argparse.Namespace) -> None:
+    from .large import adapt
+    from .model import load
+
+    [seconds] = arguments.seconds or [400]
+    adapt(arguments.build, load(arguments.build / "mpnet.pt"), device=_device(), seconds=seconds)
 
 
 def _export(arguments: argparse.Namespace) -> None:

@@ -133,15 +133,15 @@ def fit(
     """Train for so many seconds, warm-up and cosine decay by the clock; the running mean of the weights."""
     torch.manual_seed(seed)
     device, rng = encoded.device, np.random.default_rng(seed)
-    decayed = [p for p in model.parameters() if p.ndim > 1]
-    plain = [p for p in model.parameters() if p.ndim <= 1]
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    decayed = [p for p in parameters if p.ndim > 1]
+    plain = [p for p in parameters if p.ndim <= 1]
     optimizer = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}],
         lr=rate, fused=device == "cuda", betas=(0.9, 0.98),
     )  # fmt: skip
     targets = torch.tensor(examples.targets, device=device)
     rest = torch.tensor(examples.rest, device=device)
-    parameters = list(model.parameters())
     mean = [p.detach().clone() for p in parameters]
     model.train()
     started, done, total, passes = time.time(), 0, 0.0, 0
@@ -150,7 +150,9 @@ def fit(
             share = (time.time() - started) / seconds
             if share >= 1:
                 print(f"{done} steps, {passes} full passes, {time.time() - started:.0f} s", flush=True)
-                return _averaged(model, mean)
+                for parameter, value in zip(parameters, mean, strict=True):
+                    parameter.data.copy_(value)
+                return model.state_dict()
             for group in optimizer.param_groups:
                 group["lr"] = rate * min(share / 0.06 + 0.01, 0.5 * (1 + math.cos(math.pi * share)) + 0.005)
             with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
@@ -170,12 +172,6 @@ def fit(
             if done % 400 == 0:
                 print(f"step {done} loss {total:.4f} {time.time() - started:.0f} s", flush=True)
         passes += 1
-
-
-def _averaged(model: CrossEncoder, mean: Sequence[Any]) -> dict[str, Any]:
-    for parameter, value in zip(model.parameters(), mean, strict=True):
-        parameter.data.copy_(value)
-    return model.state_dict()
 
 
 @torch.inference_mode()
@@ -291,11 +287,8 @@ def distil(
     which the votes count as supported. So the first run learns from the second teacher and the votes; the next one from
     the first teacher, and of votes only from those on facts.
     """
-    examples = labelled(build)
-    add_judged(examples, build, build / "present.pt", _calibration(build), device)
-    kept = add_written(examples, build, random.Random(11))
+    examples, kept = everything(build, device)
     (build / "tune.json").write_text(json.dumps(kept, ensure_ascii=False), "utf-8")
-    print(f"{len(examples.triples)} examples", flush=True)
     teacher, tokenizer = trained(build / "first.pt")
     encoded = Encoded(examples.triples, tokenizer, device)
     first = predict(teacher.to(device), encoded)
@@ -304,21 +297,35 @@ def distil(
     second = predict(teacher, encoded)
     del teacher, encoded
 
-    kinds = np.array(examples.kinds)
-    voted, judged = kinds == "voted", kinds == "judged"
-    facts = voted & np.array([len(claim.split()) <= FACT for _, _, claim in examples.triples])
-    own = np.select([facts, voted], [0.5, 0.2], 0.0)[:, None]  # the second teacher's part in the second run
     encoded = Encoded(examples.triples, small.tokenizer, device)
     student = begin(small, 2).to(device)
-    share = np.where(judged, 0.0, 0.5)
+    share = np.where(np.array(examples.kinds) == "judged", 0.0, 0.5)
     made = blended(examples, softmax(second), share)
     one = fit(student, encoded, made, seconds=seconds[1], rate=2e-4, tokens=tokens, seed=2, kept=0.999)
     one = {name: value.clone() for name, value in one.items()}
-    share = np.select([judged, facts, voted], [0.0, 0.65, 0.97], 0.5)
-    made = blended(examples, softmax((1 - own) * first + own * second), share)
+    made = both_teachers(examples, first, second)
     two = fit(student, encoded, made, seconds=seconds[2], rate=1.6e-4, tokens=tokens, seed=3)
     mean = {name: torch.lerp(one[name].float(), two[name].float(), SECOND_RUN) for name in one}
     save(build / "judge.pt", small.config, mean, small.tokenizer)
+
+
+def everything(build: Path, device: str) -> tuple[Examples, list[tuple[Triple, float]]]:
+    """All there is to learn from, and the votes of the held-out prompts."""
+    examples = labelled(build)
+    add_judged(examples, build, build / "present.pt", _calibration(build), device)
+    kept = add_written(examples, build, random.Random(11))
+    print(f"{len(examples.triples)} examples", flush=True)
+    return examples, kept
+
+
+def both_teachers(examples: Examples, first: np.ndarray, second: np.ndarray) -> Examples:
+    """The examples with the teachers' opinions in them: the second one's where the votes on facts taught it better."""
+    kinds = np.array(examples.kinds)
+    voted, judged = kinds == "voted", kinds == "judged"
+    facts = voted & np.array([len(claim.split()) <= FACT for _, _, claim in examples.triples])
+    own = np.select([facts, voted], [0.5, 0.2], 0.0)[:, None]  # the second teacher's part
+    share = np.select([judged, facts, voted], [0.0, 0.65, 0.97], 0.5)
+    return blended(examples, softmax((1 - own) * first + own * second), share)
 
 
 def blended(examples: Examples, opinion: np.ndarray, share: np.ndarray) -> Examples:
