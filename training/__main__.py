@@ -1,4 +1,4 @@
-"""`python -m training data|prepare|teach|write|distil|adapt|export|tune|groups|evaluate`: see README.md."""
+"""`python -m training data|prepare|teach|write|distil|student|adapt|export|tune|groups|evaluate`: see README.md."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SHARED = Path("../shared/data")
 def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
-    steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil, "adapt": _adapt,
-             "export": _export, "tune": _tune, "groups": _groups, "evaluate": _evaluate}  # fmt: skip
+    steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil, "student": _student,
+             "adapt": _adapt, "export": _export, "tune": _tune, "groups": _groups, "evaluate": _evaluate}  # fmt: skip
     parser.add_argument("step", choices=tuple(steps))
     parser.add_argument(
         "--raw", type=Path, default=Path("training/raw"), help="the downloaded sources (README.md)"
@@ -29,7 +29,7 @@ def main() -> None:
         "--side", choices=("tune", "test"), default="tune", help="the test is for the last look only"
     )
     parser.add_argument(
-        "--seconds", type=float, nargs="+", help="how long to train: teach and adapt one number, distil three"
+        "--seconds", type=float, nargs="+", help="how long to train: one number, student two"
     )
     parser.add_argument("--shifts", type=float, nargs="+", default=[-1.0, -0.5, 0.0, 0.5])
     parser.add_argument("--hints", type=float, nargs="+", default=[0.0, 1.0, 2.5])
@@ -96,13 +96,18 @@ def _write(arguments: argparse.Namespace) -> None:
 
 
 def _distil(arguments: argparse.Namespace) -> None:
-    from .model import load
     from .train import distil
 
-    first, second, third = arguments.seconds or [80, 270, 175]
-    distil(
-        arguments.build, load(arguments.build / "gte.pt"), device=_device(), seconds=(first, second, third)
-    )
+    [seconds] = arguments.seconds or [80]
+    distil(arguments.build, device=_device(), seconds=seconds)
+
+
+def _student(arguments: argparse.Namespace) -> None:
+    from .model import load
+    from .train import student
+
+    first, second = arguments.seconds or [300, 200]
+    student(arguments.build, load(arguments.build / "gte.pt"), device=_device(), seconds=(first, second))
 
 
 def _adapt(arguments: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -118,14 +119,21 @@ def merged(model: CrossEncoder, start: Start) -> CrossEncoder:
 def adapt(
     build: Path, start: Start, *, device: str, seconds: float, rate: float = 3e-4, tokens: int = 32768
 ) -> None:
-    """Train the adapter on what the judge that ships learns from; it begins as near to the first teacher as it can."""
+    """Train the adapter on what the judge that ships learns from; it begins as near to the teachers as it can."""
     from . import train
 
     examples, _ = train.everything(build, device)
     encoded = train.Encoded(examples.triples, start.tokenizer, device)
-    first, second = (trained(build / f"{name}.pt")[0].to(device) for name in ("first", "second"))
-    made = train.both_teachers(examples, train.predict(first, encoded), train.predict(second, encoded))
-    model = adapted(start, 4, first.cpu()).to(device)
-    del first, second
+    opinions = np.load(build / "opinions.npz")
+    made = train.both_teachers(examples, opinions["first"], opinions["second"], (0.6, 0.45, 0.45))
+    model = adapted(start, 4, _mean(build)).to(device)
     train.fit(model, encoded, made, seconds=seconds, rate=rate, tokens=tokens, seed=4)
     save_adapter(build / "adapter.pt", model)
+
+
+def _mean(build: Path) -> CrossEncoder:
+    """The mean of both teachers' weights; the second began as the first."""
+    first, second = (trained(build / f"{name}.pt")[0] for name in ("first", "second"))
+    other = second.state_dict()
+    first.load_state_dict({name: (value + other[name]) / 2 for name, value in first.state_dict().items()})
+    return first

