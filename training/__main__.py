@@ -12,8 +12,9 @@ SHARED = Path("../shared/data")
 def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
-    steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil, "student": _student,
-             "adapt": _adapt, "export": _export, "tune": _tune, "groups": _groups, "evaluate": _evaluate}  # fmt: skip
+    steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil,
+             "student": _student, "adapt": _adapt, "export": _export, "tune": _tune, "groups": _groups,
+             "evaluate": _evaluate}  # fmt: skip
     parser.add_argument("step", choices=tuple(steps))
     parser.add_argument(
         "--raw", type=Path, default=Path("training/raw"), help="the downloaded sources (README.md)"
@@ -28,9 +29,7 @@ def main() -> None:
     parser.add_argument(
         "--side", choices=("tune", "test"), default="tune", help="the test is for the last look only"
     )
-    parser.add_argument(
-        "--seconds", type=float, nargs="+", help="how long to train: one number, student two"
-    )
+    parser.add_argument("--seconds", type=float, nargs="+", help="how long to train: one number, student two")
     parser.add_argument("--shifts", type=float, nargs="+", default=[-1.0, -0.5, 0.0, 0.5])
     parser.add_argument("--hints", type=float, nargs="+", default=[0.0, 1.0, 2.5])
     parser.add_argument("--priors", type=float, nargs="+", default=[0.0, 0.6])

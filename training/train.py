@@ -328,7 +328,7 @@ def student(
 def both_teachers(
     examples: Examples, first: np.ndarray, second: np.ndarray, parts: tuple[float, float, float]
 ) -> Examples:
-    """The examples with the teachers' opinions in them; the second one's part in votes on facts, other votes, the rest."""
+    """The examples with both teachers' opinions; the second has `parts` of votes on facts, other votes and the rest."""
     kinds = np.array(examples.kinds)
     voted, judged = np.isin(kinds, ("voted", "silent")), kinds == "judged"
     facts = voted & np.array([len(claim.split()) <= FACT for _, _, claim in examples.triples])

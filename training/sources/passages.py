@@ -32,7 +32,25 @@ _SHORT = re.compile(
 _NUMBER = re.compile(r"\b\d[\d,.]*\d\b|\b\d\b")
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]{2,}(?: (?:of |de |von |the )?[A-Z][a-z]+)*")
 _WORD = re.compile(r"\w+")
-_SMALL = {"A", "After", "An", "As", "At", "He", "Her", "His", "In", "It", "Its", "On", "She", "The", "Their", "They", "This"}
+_SMALL = {
+    "A",
+    "After",
+    "An",
+    "As",
+    "At",
+    "He",
+    "Her",
+    "His",
+    "In",
+    "It",
+    "Its",
+    "On",
+    "She",
+    "The",
+    "Their",
+    "They",
+    "This",
+}
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
