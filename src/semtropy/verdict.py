@@ -256,14 +256,26 @@ class ClaimVerdict:
         """Whether the outcome is `flagged`."""
         return self.outcome is Outcome.FLAGGED
 
-    def sentence(self) -> str:
-        """The claim, what the samples say of it, and what one says instead, in one line."""
+    def sentence(self, claims: Sequence[ClaimVerdict] = ()) -> str:
+        """The claim, what the samples say of it, and what one says instead, in one line.
+
+        claims  all claims of the answer: what the samples say of the others counts for this one, too
+        """
         instead = (
             "" if self.instead is None else f' A sample says instead: "{" ".join(self.instead.split())}"'
         )
         said = {"supports": " Another model supports it.", "contradicts": " Another model contradicts it."}
         second = said.get(self.second or "", "")
-        return f'{self.outcome}: "{self.text}" {self.counts()}; {self.repeated()}.{second}{instead}'
+        but = ", but few of the answer's other claims" if self._drawn_down(claims) else ""
+        return f'{self.outcome}: "{self.text}" {self.counts()}{but}; {self.repeated()}.{second}{instead}'
+
+    def _drawn_down(self, claims: Sequence[ClaimVerdict]) -> bool:
+        """Whether it is open although all samples support it: they do not support half of the other claims."""
+        others = [claim for claim in claims if claim != self]
+        drawn = sum(claim.supported + claim.contradicted + claim.silent for claim in others)
+        unanimous = self.supported > 0 and not self.contradicted and not self.silent
+        open_ = self.outcome is Outcome.UNDECIDED
+        return unanimous and open_ and 2 * sum(claim.supported for claim in others) < drawn
 
     def counts(self) -> str:
         """What the samples say of it.
@@ -699,7 +711,7 @@ class Verdict:
         """The claims that are not steady, the flagged ones first."""
         order = [Outcome.FLAGGED, Outcome.UNDECIDED]
         open_ = [claim for outcome in order for claim in self.claims if claim.outcome is outcome]
-        return [f"  {claim.sentence()}" for claim in open_[:MOST_SHOWN]] + (
+        return [f"  {claim.sentence(self.claims)}" for claim in open_[:MOST_SHOWN]] + (
             [f"  and {len(open_) - MOST_SHOWN} more"] if len(open_) > MOST_SHOWN else []
         )
 
@@ -728,7 +740,7 @@ class Verdict:
               1 x paris
         """
         if self.claims:
-            return "\n".join(claim.sentence() for claim in self.claims)
+            return "\n".join(claim.sentence(self.claims) for claim in self.claims)
         if not self.fields:
             return "\n".join(_grouped(self.meanings))
         return "\n".join(

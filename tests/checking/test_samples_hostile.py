@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from semtropy import Belief, Budget, Sample, check
+from semtropy import Belief, Budget, Sample, check, load_estimator, score
 from semtropy.errors import BadReply, ConvergenceError, InputError
 from semtropy.models import ScriptedModel
 from semtropy.nouns import KnownAgreement
+from semtropy.recording import Header, read_recording, write_recording
 from semtropy.verdict import Outcome
 
 NOT_LOGPROBS = [
@@ -85,6 +87,34 @@ def test_a_probability_of_exactly_1_is_not_believed(field: str, logprob: float) 
     verdict = check("?", model=lambda m, n, t: [Sample("a", **{field: logprob})] * n, judge="exact", rng=1)
     assert verdict.samples >= 5
     assert verdict.entropy.variance
+
+
+def by_score(logprob: float | None, path: Path) -> float:
+    answer = Sample("a", sampling_logprob=logprob)
+    return score(["a"] * 3, logprobs=[logprob] * 3, answer=answer, judge="exact").mean
+
+
+def by_stored_samples(logprob: float | None, path: Path) -> float:
+    answer = Sample("a", sampling_logprob=logprob)
+    samples = [Sample("a", logprob)] * 3
+    return check("?", answer=answer, samples=samples, judge="exact").entropy.mean
+
+
+def by_recording(logprob: float | None, path: Path) -> float:
+    known = {} if logprob is None else {"logprob": logprob}
+    held = {"text": "a", "meaning": 0} | ({} if logprob is None else {"sampling_logprob": logprob})
+    samples = [{"text": "a", "meaning": 0, **known}] * 3
+    header = Header.make(model="m", dataset="d", temperature=1.0, eos_included=True)
+    write_recording(path, header, [{"id": "1", "question": "?", "answer": held, "samples": samples}])
+    evidence = read_recording(path).rows[0].evidence()
+    return load_estimator("bayes")(evidence).mean
+
+
+@pytest.mark.parametrize("way", [by_score, by_stored_samples, by_recording])
+def test_certainty_is_believed_on_no_way(way: Any, tmp_path: Path) -> None:
+    """Recorded zeros may be rounded ones, or those of a server that computes none: either counts as a draw."""
+    certain, unknown, known = (way(value, tmp_path / "r.jsonl") for value in (0.0, None, -0.9))
+    assert certain == unknown != known
 
 
 def test_token_log_probabilities_that_are_all_0_are_not_believed() -> None:

@@ -102,6 +102,20 @@ def test_a_right_paragraph_is_steady_after_three() -> None:
     assert "Looks steady: all 3 claims." in verdict.explain()
 
 
+def test_an_open_claim_that_all_samples_support_says_why_it_is_open() -> None:
+    """The other claims of the answer count: a sentence that gave the samples alone would be a riddle."""
+    wrong = "Ada Lovelace was born in 1815. She wrote a program in 1799. She bought a parrot in 1820. She died in 1901."
+    told = RIGHT.replace("the first program", "a program in 1843") + " She bought a parrot in 1830."
+    found = run(told, written=wrong, rule=FixedSamples(3))
+    assert outcomes(found) == ["undecided", "flagged", "flagged", "flagged"]
+    sentence = found.claims[0].sentence(found.claims)
+    assert "All 3 samples support it, but few of the answer's other claims; asked again," in sentence
+    assert sentence in found.explain()
+    assert sentence in found.show_groups()
+    borne_out = run(RIGHT, written=RIGHT, rule=FixedSamples(1))
+    assert ", but" not in borne_out.show_groups()
+
+
 def test_the_json_is_the_contract() -> None:
     verdict = run()
     data = json.loads(verdict.to_json())

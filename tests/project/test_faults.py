@@ -188,6 +188,7 @@ HELD_BY = {
     ),
     "14 a given answer with a log-probability of 0": (
         "checking/test_deciding.py::test_a_given_answer_is_not_believed_for_a_probability_of_one",
+        "checking/test_samples_hostile.py::test_certainty_is_believed_on_no_way",
         "checking/test_samples_hostile.py::test_a_probability_of_exactly_1_is_not_believed",
     ),
     "14 exact, normalised and numeric": (

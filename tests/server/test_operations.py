@@ -33,7 +33,7 @@ from semtropy.errors import InputError  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.settings import Settings, flag_fields, settings_table  # noqa: E402
-from semtropy.server.telemetry import PARTS, JSONFormatter  # noqa: E402
+from semtropy.server.telemetry import PARTS, JSONFormatter, Metrics  # noqa: E402
 from semtropy.verdict import Outcome  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -578,17 +578,27 @@ def test_a_signal_lets_requests_finish(tmp_path: Path) -> None:
 
 def test_several_workers_add_up(tmp_path: Path) -> None:
     with process(tmp_path, "--workers", "2") as (_, url):
-        left, drawn, deadline = [{"prompt": f"Who {k}?"} for k in range(24)], 0, time.monotonic() + PATIENCE
-        while left:  # one worker is ready before the other, which answers 503 until it is
-            assert time.monotonic() < deadline
-            replies = together(url, left)
-            assert {reply.status_code for reply in replies} <= {200, 503}
-            drawn += sum(reply.json()["samples"] for reply in replies if reply.status_code == 200)
-            left = [body for body, reply in zip(left, replies, strict=True) if reply.status_code == 503]
+        replies = together(url, [{"prompt": f"Who {k}?"} for k in range(24)])
+        assert {reply.status_code for reply in replies} == {200}  # /readyz speaks for both
+        drawn = sum(reply.json()["samples"] for reply in replies)
         for _ in range(5):  # whichever worker answers, the sum is the same
             found = counters(url)
             assert found['semtropy_requests_total{route="/v1/check",status="200"}'] == 24
             assert found["semtropy_samples_total"] == drawn
+
+
+def test_readyz_waits_for_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other worker is one more count here: counters of several workers are summed."""
+    monkeypatch.setattr(Metrics, "is_shared", True)
+    monkeypatch.setattr(Metrics, "_summed", lambda self: self.registry)
+    app = create_app(Settings(judge="exact", workers=2), model=ScriptedModel(default=EVEN))
+    with served(app, wait=False) as url:
+        deadline = time.monotonic() + PATIENCE
+        while (reply := httpx.get(f"{url}/readyz")).json()["status"] == "loading":
+            assert time.monotonic() < deadline
+        assert (reply.status_code, reply.json()["status"]) == (503, "other workers are loading")
+        app.state.gateway.metrics.workers_ready.inc()
+        assert httpx.get(f"{url}/readyz").status_code == 200
 
 
 def test_workers_that_die_are_replaced(tmp_path: Path) -> None:

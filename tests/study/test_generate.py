@@ -19,6 +19,7 @@ import pytest
 from counting_model import Counting, Flaky
 from semtropy.cli import main
 from semtropy.errors import InputError, MissingExtra, ModelError, RecordingError, StoreError
+from semtropy.models.function import as_model
 from semtropy.models.scripted import ScriptedModel
 from semtropy.nouns import Partition, Question, Sample
 from semtropy.recording import read_recording
@@ -484,6 +485,17 @@ def test_a_question_that_changed_under_its_id_is_not_resumed(tmp_path: Path) -> 
         )
         with pytest.raises(StoreError, match="question '1' is not the one that was answered"):
             go(load_dataset(str(file)), folder, Counting())
+
+
+def test_zeros_of_a_server_that_computes_no_log_probabilities_are_not_recorded(tmp_path: Path) -> None:
+    """Read back they would make an answer certain that all samples repeat. Cold answers keep theirs: it may be so."""
+    zeros = Sample("4", 0.0, token_logprobs=(0.0, 0.0), sampling_logprob=0.0)
+    dataset = load_dataset("facts", limit=1)
+    engine = LocalEngine(lambda: as_model(lambda messages, n, t: [zeros] * n))
+    generate(dataset, GenerationPlan(samples=12), engine, tmp_path / "run", model="zeros")
+    row = read_recording(tmp_path / "run").rows[0]
+    assert row["samples"][0] == {"text": "4", "token_count": 2}
+    assert (row["answer"]["logprob"], row["answer"].get("sampling_logprob")) == (0.0, None)
 
 
 def test_another_endpoint_is_another_run(

@@ -29,6 +29,7 @@ VERSION = 1
 
 _LARGEST = sys.float_info.max
 _NEARLY_1 = math.log(math.nextafter(1.0, 0.0))
+ALIKE = 10  # samples with the same text, and no other, after which a log-probability of 0 is believed
 _TOKEN_TYPES, _NUMBER_TYPES = frozenset({int, str}), frozenset({float, int})
 
 
@@ -703,15 +704,19 @@ def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 
 def _unrounded(samples: Sequence[Sample], answer: Sample | None) -> tuple[Sequence[Sample], Sample | None]:
-    """Samples and answer, a log-probability of 0 read as one that was rounded where every text is the same.
+    """Samples and answer, a log-probability of 0 read as one that was rounded where many samples are all the same.
 
-    Beside another text a probability of 1 is wrong, and evidence does not believe it.
+    Beside another text a probability of 1 is wrong, and of few samples it may be that of a server that computes none:
+    evidence does not believe it.
 
-    >>> four = Sample("4", 0.0)
-    >>> [_unrounded(samples, None)[0][0].logprob for samples in ([four], [four, Sample("5")])]
-    [-1.1102230246251565e-16, 0.0]
+    >>> four = [Sample("4", 0.0)] * ALIKE
+    >>> [_unrounded(samples, None)[0][0].logprob for samples in (four, four[1:], [*four, Sample("5")])]
+    [-1.1102230246251565e-16, 0.0, 0.0]
     """
-    if len({each.text for each in (*samples, *(() if answer is None else (answer,)))}) > 1:
+    if (
+        len(samples) < ALIKE
+        or len({each.text for each in (*samples, *(() if answer is None else (answer,)))}) > 1
+    ):
         return samples, answer
 
     def unrounded(each: Sample) -> Sample:

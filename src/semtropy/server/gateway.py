@@ -38,12 +38,23 @@ class Gateway:
     traffic: Traffic
     ready: bool = False
     load_error: str | None = None
+    all_ready: bool = False
 
     def check_ready(self) -> None:
         """Refuse a request as long as something that it may need is not loaded."""
         if not self.ready:
             why = f"cannot get ready: {self.load_error}" if self.load_error else "is getting ready"
             raise Problem(503, f"the gateway {why}", "server_error")
+
+    def status(self) -> str:
+        """What is waited for, or `ready` as soon as all workers have been ready once."""
+        if not self.ready:
+            return self.load_error or "loading"
+        if not self.all_ready:
+            others = self.settings.workers > 1 and self.metrics.is_shared
+            known = self.metrics.value("semtropy_workers_ready_total") if others else self.settings.workers
+            self.all_ready = known >= self.settings.workers
+        return "ready" if self.all_ready else "other workers are loading"
 
     async def run(self) -> None:
         """Load models and judges; then write what the priors learned now and then, in case the process dies.
@@ -58,6 +69,7 @@ class Gateway:
             log.error("cannot get ready", exc_info=error, extra={"fields": {"reason": self.load_error}})
             return
         self.ready = True
+        self.metrics.workers_ready.inc()
         log.info("ready", extra={"fields": {"model": self.backend.name}})
         while True:
             await asyncio.sleep(KEEP_SECONDS)

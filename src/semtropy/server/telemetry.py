@@ -73,6 +73,8 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        became = "Workers that became ready, those that replaced others included"
+        self.workers_ready = counter("semtropy_workers_ready", became)
         self.busy = gauge("semtropy_requests_in_progress", "Requests under way")
         self.waiting = gauge("semtropy_requests_waiting", "Requests in the queue")
         for source in ("new", "shared", "cached"):
@@ -114,9 +116,14 @@ class Metrics:
         for family in self._summed().collect():
             yield from (sample for sample in family.samples if sample.name == name)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the counters are those of several workers."""
+        return "PROMETHEUS_MULTIPROC_DIR" in os.environ
+
     def _summed(self) -> CollectorRegistry:
         """The counters: with several workers those of all of them."""
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        if not self.is_shared:
             return self.registry
         _drop_dead_workers(Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
         together = CollectorRegistry()

@@ -33,6 +33,14 @@ function counts({ supported, contradicted, silent }) {
   return found.map(([count, one, many], k) => `${k ? count : `${count} of ${plural(drawn, "sample")}`} ${count === 1 ? one : many}`).join(" and ");
 }
 
+// Whether a claim is open although all samples support it: they do not support half of the other claims.
+function isDrawnDown(claim, claims) {
+  const others = claims.filter((other) => other !== claim);
+  const drawn = others.reduce((sum, { supported, contradicted, silent }) => sum + supported + contradicted + silent, 0);
+  const unanimous = claim.supported > 0 && !claim.contradicted && !claim.silent;
+  return unanimous && claim.outcome === "undecided" && 2 * others.reduce((sum, { supported }) => sum + supported, 0) < drawn;
+}
+
 function brief({ supported, contradicted, silent }) {
   const found = [[supported, "for it"], [contradicted, "against"], [silent, "silent"]].filter(([count]) => count > 0);
   return found.map(([count, what]) => `${count} ${what}`).join(", ") || plural(0, "sample");
@@ -45,7 +53,8 @@ export function drawDoubts(holder, claims) {
   holder.replaceChildren(...open.map((claim) => {
     const head = element("p", {}, element("span", { class: `pill small ${OUTCOMES[claim.outcome]}` }, verdict(claim.outcome)), ` ${claim.text ?? "(withheld)"}`);
     const second = SECOND[claim.second] ? ` Another model ${SECOND[claim.second]}.` : "";
-    const why = element("p", { class: "quiet" }, `${counts(claim)}; asked again, the model would repeat it ${percent(claim.agreement.mean)} times in 100.${second}`);
+    const but = isDrawnDown(claims[claim.k], claims) ? ", but few of the answer's other claims" : "";
+    const why = element("p", { class: "quiet" }, `${counts(claim)}${but}; asked again, the model would repeat it ${percent(claim.agreement.mean)} times in 100.${second}`);
     const made = element("li", { id: `claim-${claim.k}`, tabindex: "-1" }, head, why);
     if (claim.instead) made.append(element("p", { class: "instead" }, element("span", { class: "quiet" }, "A sample says instead: "), claim.instead));
     return made;

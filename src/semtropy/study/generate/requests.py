@@ -11,6 +11,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...samples import without_certainty
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -201,6 +203,8 @@ def question_steps(question: Question, index: int, plan: GenerationPlan) -> Ques
     seeds = {use: seed_of(plan.seed, question.id, use) for use in ("answer", "samples", "p_true")}
     answer: Sample = (yield DrawSamples(prompt, 1, plan.answer_temperature, seeds["answer"]))[0]
     samples: list[Sample] = yield DrawSamples(prompt, plan.samples, plan.temperature, seeds["samples"])
+    if plan.temperature == 1.0:  # below, a probability may well be 1 to the last digit
+        samples = [without_certainty(sample) for sample in samples]
     correct: bool | None = yield GradeAnswer(question, answer.text)
     row: dict[str, Any] = {
         "id": question.id,
@@ -248,6 +252,7 @@ def rehearsal_steps(question: Question, plan: GenerationPlan) -> QuestionSteps:
 def _as_evidence(answer: Sample) -> dict[str, Any]:
     """The answer's log-probability and token entropies under the distribution of the samples, where known."""
     fields: dict[str, Any] = {}
+    answer = without_certainty(answer)
     known = answer.prefix_logprob if answer.sampling_logprob is None else answer.sampling_logprob
     if known is not None:  # the header's eos_included says which of the two it is
         fields["sampling_logprob"] = round(known, 6)
