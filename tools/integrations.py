@@ -37,6 +37,7 @@ class Adapter:
     programs  of npm, for the tests alone
     quick     whether it installs in seconds, beside the other quick ones
     recipe    whether it is a recipe of the docs, without a module
+    client    whether it is also tried as a client of the gateway, in tests/server/test_NAME.py
     """
 
     name: str
@@ -45,13 +46,15 @@ class Adapter:
     programs: tuple[str, ...] = ()
     quick: bool = False
     recipe: bool = False
+    client: bool = False
 
     @property
-    def test(self) -> str:
-        """Its test file, or its test."""
+    def tests(self) -> tuple[str, ...]:
+        """Its test files, or its test."""
         if self.recipe:
-            return f"tests/integrations/test_recipes.py::test_{self.name}"
-        return f"tests/integrations/test_{self.name}.py"
+            return (f"tests/integrations/test_recipes.py::test_{self.name}",)
+        own = f"tests/integrations/test_{self.name}.py"
+        return (own, f"tests/server/test_{self.name}.py") if self.client else (own,)
 
 
 ADAPTERS = (
@@ -61,8 +64,8 @@ ADAPTERS = (
         ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
         quick=True,
     ),
-    Adapter("langchain", ("langchain", "local"), quick=True),
-    Adapter("litellm", ("litellm", "local"), ("openai",)),
+    Adapter("langchain", ("langchain", "server"), ("langchain-openai",), quick=True, client=True),
+    Adapter("litellm", ("litellm", "server"), ("openai",), client=True),
     Adapter("pytest", ("local",), quick=True),
     Adapter("inspect", ("inspect", "local"), ("openai",), quick=True),
     Adapter(
@@ -165,7 +168,7 @@ class Workshop:
         command = [str(python), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-p", "no:asyncio"]
         try:
             done = subprocess.run(
-                [*command, adapter.test],
+                [*command, *adapter.tests],
                 cwd=ROOT,
                 env=environment,
                 capture_output=True,

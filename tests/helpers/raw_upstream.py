@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["RawUpstream", "completion", "http_reply", "raw_upstream", "stream_reply"]
+__all__ = ["RawUpstream", "completion", "http_reply", "provider", "raw_upstream", "stream_reply"]
 
 Reply = Callable[[dict[str, Any], int], bytes | None]
 """The reply to a request, from its body and number; None sends nothing and waits for the gateway to hang up."""
@@ -87,3 +87,37 @@ def stream_reply(*events: Any, headers: bytes = b"", end: bytes = b"data: [DONE]
     parts = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in events]
     content = b"".join(b"data: " + part + b"\n\n" for part in parts) + end
     return http_reply(content, kind="text/event-stream", headers=headers)
+
+
+_CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}
+_FRAME = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+
+
+def _chunk(delta: dict[str, Any], finish: str | None = None, index: int = 0) -> dict[str, Any]:
+    return {**_FRAME, "choices": [{"index": index, "delta": delta, "finish_reason": finish}]}
+
+
+def provider(body: dict[str, Any], number: int) -> bytes:
+    """A reply as providers send it: text, JSON, a call of the tool `weather`, several choices; in pieces on request."""
+    n, usage = body.get("n") or 1, {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    text = '{"sky": "blue"}' if "response_format" in body else "It is sunny"
+    said: dict[str, Any] = {"role": "assistant", "content": text}
+    finish = "stop"
+    if body.get("tools"):
+        said, finish = {"role": "assistant", "content": None, "tool_calls": [_CALL]}, "tool_calls"
+    if not body.get("stream"):
+        choices = [{"index": k, "message": said, "finish_reason": finish} for k in range(n)]
+        return http_reply({**completion(""), "choices": choices, "usage": usage})
+    events: list[Any] = []
+    for k in range(n):
+        if body.get("tools"):
+            begun = {"index": 0, **_CALL, "function": {"name": "weather", "arguments": ""}}
+            rest = {"index": 0, "function": {"arguments": '{"city": "Paris"}'}}
+            events += [_chunk({"tool_calls": [begun]}, index=k), _chunk({"tool_calls": [rest]}, index=k)]
+        else:
+            events += [_chunk({"role": "assistant", "content": ""}, index=k)]
+            events += [_chunk({"content": part}, index=k) for part in (text[:5], text[5:])]
+        events.append(_chunk({}, finish, index=k))
+    if (body.get("stream_options") or {}).get("include_usage"):
+        events.append({**_FRAME, "choices": [], "usage": usage})
+    return stream_reply(*events)

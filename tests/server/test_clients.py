@@ -13,7 +13,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 from openai_upstream import served  # noqa: E402
-from raw_upstream import completion, http_reply, raw_upstream, stream_reply  # noqa: E402
+from raw_upstream import provider, raw_upstream  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.settings import Settings  # noqa: E402
 
@@ -25,43 +25,11 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
     },
 }
-CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}
-FRAME = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-
-
-def chunk(delta: dict[str, Any], finish: str | None = None, index: int = 0) -> dict[str, Any]:
-    return {**FRAME, "choices": [{"index": index, "delta": delta, "finish_reason": finish}]}
-
-
-def answering(body: dict[str, Any], number: int) -> bytes:
-    """What a provider sends: pieces of text, of a tool call, several choices, the usage."""
-    n, usage = body.get("n") or 1, {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
-    text = '{"sky": "blue"}' if "response_format" in body else "It is sunny"
-    said: dict[str, Any] = {"role": "assistant", "content": text}
-    finish = "stop"
-    if body.get("tools"):
-        said, finish = {"role": "assistant", "content": None, "tool_calls": [CALL]}, "tool_calls"
-    if not body.get("stream"):
-        choices = [{"index": k, "message": said, "finish_reason": finish} for k in range(n)]
-        return http_reply({**completion(""), "choices": choices, "usage": usage})
-    events: list[Any] = []
-    for k in range(n):
-        if body.get("tools"):
-            begun = {"index": 0, **CALL, "function": {"name": "weather", "arguments": ""}}
-            rest = {"index": 0, "function": {"arguments": '{"city": "Paris"}'}}
-            events += [chunk({"tool_calls": [begun]}, index=k), chunk({"tool_calls": [rest]}, index=k)]
-        else:
-            events += [chunk({"role": "assistant", "content": ""}, index=k)]
-            events += [chunk({"content": part}, index=k) for part in (text[:5], text[5:])]
-        events.append(chunk({}, finish, index=k))
-    if (body.get("stream_options") or {}).get("include_usage"):
-        events.append({**FRAME, "choices": [], "usage": usage})
-    return stream_reply(*events)
 
 
 @pytest.fixture(scope="module", params=["annotate", "block"])
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
-    with raw_upstream(answering) as upstream:
+    with raw_upstream(provider) as upstream:
         made = create_app(Settings(upstream=upstream.url, judge="exact", mode=request.param))
         with served(made) as url, openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as to:
             yield to

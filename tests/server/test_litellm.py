@@ -5,6 +5,9 @@ LiteLLM brings some sixty packages along, so it is no part of the development en
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import json
 import os
 import warnings
 from collections.abc import Iterator
@@ -23,6 +26,7 @@ with warnings.catch_warnings():
     litellm = pytest.importorskip("litellm", reason="needs LiteLLM: pip install litellm")
 
 from openai_upstream import Upstream, served
+from raw_upstream import provider, raw_upstream
 from semtropy import Verdict
 from semtropy.server.app import create_app
 from semtropy.server.settings import Settings
@@ -36,6 +40,13 @@ SPREADS = {
 }
 BLOCK = {"semtropy": {"mode": "block"}}
 HEADERS_ONLY = {"X-Semtropy": '{"place": "headers"}'}
+
+
+@pytest.fixture(autouse=True)
+def _left_behind() -> Iterator[None]:
+    """Event loops that LiteLLM leaves open are collected in the test that made them, where its warnings are ignored."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +93,7 @@ def test_plain(addresses: tuple[str, str], prompt: str) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"extra_headers": HEADERS_ONLY}])
 def test_streaming(addresses: tuple[str, str], options: dict[str, Any]) -> None:
-    """The same pieces as from the upstream. The last chunk has no choices: LiteLLM drops it, and its verdict."""
+    """The same pieces as from the upstream, each with a choice. LiteLLM leaves the verdict out of its chunks."""
     direct, through = (words(list(ask(address, UNSURE, stream=True, **options))) for address in addresses)
     assert through == direct
     assert len(through) > 3
@@ -118,3 +129,57 @@ def test_completions(addresses: tuple[str, str]) -> None:
 def test_an_upstream_error_comes_through(addresses: tuple[str, str]) -> None:
     with pytest.raises(litellm.BadRequestError, match="give one of variance, confidence, samples"):
         ask(addresses[1], STEADY, extra_body={"semtropy": {"rule": {}}})
+
+
+@pytest.fixture(scope="module", params=["annotate", "block"])
+def front(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A gateway before an upstream that calls tools, writes JSON and gives several choices."""
+    with raw_upstream(provider) as upstream:
+        settings = Settings(upstream=upstream.url, judge="exact", mode=request.param)
+        with served(create_app(settings)) as gateway:
+            yield gateway
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    },
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools(front: str, stream: bool) -> None:
+    pytest.importorskip("mcp", reason="LiteLLM passes tools on only with mcp: pip install mcp")
+    reply = ask(front, "What is the weather in Paris?", tools=[TOOL], stream=stream)
+    made = litellm.stream_chunk_builder(list(reply)) if stream else reply
+    (call,) = made.choices[0].message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("weather", {"city": "Paris"})
+    assert made.choices[0].finish_reason == "tool_calls"
+
+
+def test_json_mode(front: str) -> None:
+    reply = ask(front, "How is the sky? Give JSON.", response_format={"type": "json_object"})
+    assert json.loads(reply.choices[0].message.content) == {"sky": "blue"}
+
+
+def test_several_choices(front: str, request: pytest.FixtureRequest) -> None:
+    """In mode block only the choice that is judged passes."""
+    reply = ask(front, "How is the weather?", n=2)
+    passed = 1 if request.node.callspec.params["front"] == "block" else 2
+    assert [each.message.content for each in reply.choices] == ["It is sunny"] * passed
+
+
+def test_without_blocking(front: str) -> None:
+    async def said() -> str:
+        stream = await litellm.acompletion(
+            model="openai/m",
+            messages=[{"role": "user", "content": "How is the weather?"}],
+            api_base=f"{front}/v1",
+            api_key="sk-client",
+            stream=True,
+        )
+        return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
+
+    assert asyncio.run(said()) == "It is sunny"
