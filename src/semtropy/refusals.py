@@ -43,7 +43,7 @@ def missing_answer(answer: Sample) -> str | None:
     """
     if not answer.text.strip():
         cut = ": it reached its token limit first (--max-tokens raises it)" if not answer.complete else ""
-        return f"the model returned an empty one{cut}"
+        return f"the reply was empty{cut}"
     if not answer.complete:
         return "it was cut off at its token limit (--max-tokens raises it)"
     return "the model declined to answer" if declined(answer.text) else None

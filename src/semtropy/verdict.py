@@ -395,9 +395,7 @@ class SecondOpinion:
         """What it says, in one line."""
         n = len(self.answers)
         if self.claims is not None:
-            supported, contradicted, silent = self.claims
-            total = f"{supported} of {_count(sum(self.claims), 'claim')}"
-            return f"{self.model} supports {total}, contradicts {contradicted} and is silent about {silent}."
+            return f"{self.model} {self._of_claims(self.claims)}."
         if self.agree == n:
             often = "its one answer" if n == 1 else "both answers" if n == 2 else f"all {n} answers"
             return f"{self.model} gives the same answer ({often})."
@@ -405,6 +403,19 @@ class SecondOpinion:
             often = "its one answer" if n == 1 else f"none of {n} answers agrees"
             return f'{self.model} says otherwise: "{self.instead}" ({often}).'
         return f'{self.model} is torn: {self.agree} of {n} answers agree, and it also says "{self.instead}".'
+
+    @staticmethod
+    def _of_claims(counts: tuple[int, int, int]) -> str:
+        n = _count(sum(counts), "claim")
+        said = [
+            pair
+            for pair in zip(("supports", "contradicts", "is silent about"), counts, strict=True)
+            if pair[1]
+        ]
+        if len(said) < 2:
+            return f"{said[0][0] if said else 'is silent about'} {'the claim' if sum(counts) == 1 else f'all {n}'}"
+        first, *rest = [f"{verb} {count}" for verb, count in said]
+        return " and ".join([", ".join([f"{first} of {n}", *rest[:-1]]), rest[-1]])
 
     def to_dict(self) -> dict[str, Any]:
         """The opinion as plain data."""
@@ -656,7 +667,7 @@ class Verdict:
         if self.claims:
             return self._claims_headline()
         if self.outcome is Outcome.NO_ANSWER:
-            return f"No answer: {self.missing or 'the model returned an empty one'}."
+            return f"No answer: {self.missing or 'the reply was empty'}."
         if self.outcome is Outcome.UNDECIDED:
             return "Undecided"
         changed = self._changed_by_second()

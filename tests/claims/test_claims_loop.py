@@ -395,7 +395,7 @@ def test_a_claim_that_the_model_repeats_and_another_contradicts_is_flagged() -> 
     assert verdict.score == died.score < min(claim.score or 0 for claim in verdict.claims[:2])
     assert verdict.second is not None
     assert verdict.second.claims == (2, 1, 0)
-    assert "paragraphs supports 2 of 3 claims, contradicts 1 and is silent about 0." in verdict.explain()
+    assert "paragraphs supports 2 of 3 claims and contradicts 1." in verdict.explain()
     assert "Another model contradicts it." in verdict.explain()
     assert Verdict.from_json(verdict.to_json()).claims == verdict.claims
     assert (verdict.samples, verdict.second.samples) == (3, 2)

@@ -164,8 +164,10 @@ def test_options_of_a_request(front: str) -> None:
     assert reply.semtropy["threshold"] == 0.1
     off = ask(client(front), UNSURE, extra_body={"semtropy": {"mode": "off"}})
     assert not hasattr(off, "semtropy")
-    with pytest.raises(openai.BadRequestError, match="samples: Input should"):
+    with pytest.raises(openai.BadRequestError, match=r"budget\.samples: must be 0 or more"):
         ask(client(front), STEADY, extra_body={"semtropy": {"budget": {"samples": -1}}})
+    with pytest.raises(openai.BadRequestError, match="choices: needs at least 2, not 1"):
+        ask(client(front), STEADY, extra_body={"semtropy": {"choices": ["yes"]}})
     with pytest.raises(openai.BadRequestError, match="judge is 'nli:"):
         ask(client(front), STEADY, extra_body={"semtropy": {"judge": "nli:/etc"}})
     with pytest.raises(openai.BadRequestError, match="semtropy: thresold: unknown field"):

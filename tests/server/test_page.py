@@ -179,13 +179,15 @@ def test_the_main_path(page: Any) -> None:
     axis, points = page.locator("#progress svg line.axis"), page.locator("#progress svg circle")
     assert axis.last.bounding_box()["y"] <= points.first.bounding_box()["y"] + 4, "named up to its end"
     assert page.locator("#progress svg circle").count() == samples + 1, "the answer alone, then every sample"
+    boxes = [page.locator(f"{place} svg").bounding_box() for place in ("#curve", "#progress")]
+    assert boxes[0]["height"] == pytest.approx(boxes[1]["height"], abs=1), "side by side, and letters of one size"
 
 
 def test_one_draw_does_not_say_how_long_ten_would_take(page: Any) -> None:
     check(page, STEADY)  # the first draw also loads the model
     why(page)
     assert samples_shown(page) == 0
-    assert page.locator("#cost").inner_text().endswith(" s. Always drawing ten would cost about 11 tokens.")
+    assert page.locator("#cost").inner_text().endswith("\u00a0s. Always drawing ten would cost about 11 tokens.")
 
 
 def test_agreement_comes_first_then_what_the_run_found(page: Any) -> None:
@@ -281,6 +283,7 @@ def test_each_outcome_has_its_colour_and_sentence(page: Any) -> None:
         assert word in page.locator("#label").inner_text()
         seen[outcome] = page.locator("#label").evaluate("node => getComputedStyle(node).color")
         assert page.locator("#agreement").is_visible() == (outcome != "missing")
+        assert page.locator("#missing").inner_text() == ("The reply was empty." if outcome == "missing" else "")
     assert len(set(seen.values())) == 4
     go(page, "Checks")
     history = page.locator("#history").inner_text()
@@ -325,8 +328,10 @@ def test_labels_of_an_axis_keep_apart(page: Any) -> None:
 
 
 def test_an_example_is_a_first_question(page: Any) -> None:
+    assert page.locator("#legend").is_visible()
     page.get_by_role("button", name=STEADY).click()
     wait_for_verdict(page)
+    assert page.locator("#legend").is_hidden(), "the verdict takes its place"
     assert "Looks steady" in page.locator("#sentence").inner_text()
     assert page.locator("#examples").is_visible(), "the examples stay"
 
@@ -450,7 +455,7 @@ def field_rows(page: Any) -> dict[str, list[str]]:
 def test_fields_are_shown_with_the_ones_not_to_trust(page: Any) -> None:
     give_schema(page, COUNTRY)
     check(page, FIELDS)
-    assert page.locator("#sentence").inner_text().strip() == "! Do not trust: founded."
+    assert page.locator("#sentence").inner_text().strip() == "! Do not trust: founded"
     rows = field_rows(page)
     assert list(rows) == ["capital", "founded", "motto (not required)"]
     assert rows["capital"][0] == "Paris"
@@ -828,7 +833,11 @@ def test_the_operators_key_opens_the_latest_verdicts(browser: Any) -> None:
         assert STEADY not in page.locator("#view-traffic").inner_text()
         page.get_by_label("Key for this gateway").fill("mine")
         page.keyboard.press("Tab")
-        page.locator("#latest td", has_text=STEADY).wait_for()
+        said = page.locator("#latest tr.texts", has_text=STEADY)
+        said.wait_for()
+        assert "Paris" in said.inner_text()
+        table, cell = (page.locator(f"#latest {each}").first.bounding_box() for each in ("table", "tr.texts td"))
+        assert cell["width"] > 0.9 * table["width"], "question and answer have the whole width"
         context.close()
 
 

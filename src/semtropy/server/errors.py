@@ -48,16 +48,43 @@ def as_problem(error: Exception) -> Problem:
     return Problem(500, "internal error in the gateway; its log names the place", "server_error")
 
 
+_WHOLE, _NUMBER, _OBJECT = "must be a whole number", "must be a number", "must be an object"
 _PLAIN = {
     "extra_forbidden": "unknown field (docs/gateway.md lists those that are there)",
     "missing": "this field is missing",
+    "json_invalid": "the body is not JSON ({error})",
+    "string_type": "must be a string",
+    "string_too_short": "must not be empty",
+    "string_too_long": "has more than {max_length} characters",
+    "list_type": "must be a list",
+    "too_short": "needs at least {min_length}, not {actual_length}",
+    "too_long": "takes at most {max_length}",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_from_float": _WHOLE,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "finite_number": "must be a finite number",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be {le} or less",
+    "literal_error": "must be {expected}",
+    "dict_type": _OBJECT,
+    "model_type": _OBJECT,
+    "model_attributes_type": _OBJECT,
+    "value_error": "{error}",
 }
+"""Kinds of pydantic's errors, in our words; in braces, the limits that it names."""
 
 
 def validation_message(error: Mapping[str, Any]) -> str:
     """What an error of pydantic says, with its place and in our words; the input is not repeated."""
     place = ".".join(str(part) for part in error["loc"] if part != "body")
-    message = _PLAIN.get(error["type"], str(error["msg"]))
+    plain = _PLAIN.get(error["type"])
+    message = str(error["msg"]) if plain is None else plain.format(**error.get("ctx", {}))
     return f"{place}: {message}" if place else message
 
 

@@ -29,8 +29,11 @@ function counts({ supported, contradicted, silent }) {
   const drawn = supported + contradicted + silent;
   if (!drawn) return "No sample was drawn";
   const found = [[supported, "supports it", "support it"], [contradicted, "contradicts it", "contradict it"]].filter(([count]) => count);
-  if (!found.length) return drawn === 1 ? "The one sample neither supports nor contradicts it" : `None of ${drawn} samples supports or contradicts it`;
-  return found.map(([count, one, many], k) => `${k ? count : `${count} of ${plural(drawn, "sample")}`} ${count === 1 ? one : many}`).join(" and ");
+  const none = { 1: "The one sample neither supports nor", 2: "Neither sample supports or" };
+  if (!found.length) return `${none[drawn] ?? `None of ${drawn} samples supports or`} contradicts it`;
+  const all = { 1: "The one sample", 2: "Both samples" }[drawn] ?? `All ${drawn} samples`;
+  const who = (count) => (count === drawn ? all : `${count} of ${drawn} samples`);
+  return found.map(([count, one, many], k) => `${k ? count : who(count)} ${count === 1 ? one : many}`).join(" and ");
 }
 
 // Whether a claim is open although all samples support it: they do not support half of the other claims.
@@ -65,10 +68,10 @@ export function drawDoubts(holder, claims) {
 // Every claim, with a column for each model that was asked.
 export function drawClaims(holder, claims, names = []) {
   const titles = ["Claim", "Verdict", names[0] ?? "Samples", "Asked again", ...names.slice(1)];
-  table(holder, titles, claims.map((claim) => element("tr", { class: OUTCOMES[claim.outcome] ?? "" },
-    element("th", { scope: "row", class: "claim" }, claim.text ?? "(withheld)"),
-    element("td", { class: "outcome" }, verdict(claim.outcome)),
-    element("td", {}, brief(claim)),
-    element("td", {}, `${percent(claim.agreement.mean)} in 100`),
-    ...names.slice(1).map(() => element("td", {}, SECOND[claim.second] ?? "was not asked")))));
+  table(holder, titles, claims.map((claim) => {
+    const cells = [verdict(claim.outcome), brief(claim), `${percent(claim.agreement.mean)} in 100`, ...names.slice(1).map(() => SECOND[claim.second] ?? "was not asked")];
+    return element("tr", { class: OUTCOMES[claim.outcome] ?? "" },
+      element("th", { scope: "row", class: "claim" }, claim.text ?? "(withheld)"),
+      ...cells.map((said, k) => element("td", { "data-title": titles[k + 1], class: k ? "" : "outcome" }, said)));
+  }));
 }

@@ -77,7 +77,7 @@ export function drawBelief(holder, now, before, threshold, other, labelledBy = "
 // What the stopping rule looks at after each sample, and the level at which it stops: `target(drawn)`.
 // `scale`: where the axis begins and ends, the values it names, and how they are written.
 export function drawProgress(holder, points, target, scale, labelledBy) {
-  const height = 150, top = 28, base = height - 40, left = 46;
+  const height = 260, top = 34, base = height - 60, left = 46; // as high as the belief beside it
   const [picture, width] = canvas(holder, height, labelledBy);
   const first = points[0].drawn, last = Math.max(first + 1, points.at(-1).drawn);
   const x = (drawn) => left + 8 + (width - left - SIDE - 16) * ((drawn - first) / (last - first));
@@ -95,7 +95,7 @@ export function drawProgress(holder, points, target, scale, labelledBy) {
   picture.append(svg("text", { class: "target-name", x: width - SIDE, y: 12, "text-anchor": "end" }, `stops at ${scale.write(target(points.at(-1).drawn))}`));
   const each = Math.ceil((last - first) / 10);
   for (let drawn = first; drawn <= last; drawn += each) {
-    picture.append(svg("text", { x: x(drawn), y: base + 18, "text-anchor": "middle" }, drawn));
+    picture.append(svg("text", { x: x(drawn), y: base + 32, "text-anchor": "middle" }, drawn));
   }
   picture.append(svg("text", { x: width - SIDE, y: height - 6, "text-anchor": "end" }, "samples drawn"));
   holder.replaceChildren(picture);

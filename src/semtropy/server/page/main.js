@@ -120,7 +120,7 @@ async function check(body) {
 function clear() {
   at("belief-part").before(at("meanings-part"), at("claims-part")); // they may stand beside a second opinion
   for (const id of ["meanings", "curve", "progress", "notes", "fields", "passage", "doubts", "claims", "second-columns"]) at(id).replaceChildren();
-  for (const id of ["label", "said", "agreement", "found", "because", "cost", "curve-text", "curve-key", "rule-text", "second-text", "caution"]) {
+  for (const id of ["label", "said", "missing", "agreement", "found", "because", "cost", "curve-text", "curve-key", "rule-text", "second-text", "caution"]) {
     at(id).textContent = "";
   }
   at("verdict").className = "card";
@@ -132,7 +132,7 @@ function step(data) {
   Object.assign(shown, { meanings: data.meanings, answer: data.answer, agreement: data.agreement, drawn: data.drawn, fields: data.fields, claims: data.claims });
   shown.entropies.push(data.entropy);
   shown.track.push({ drawn: data.drawn, variance: data.entropy.variance, suspicion: data.suspicion });
-  at("result").hidden = false;
+  showResult();
   const parts = data.fields.length ? "field" : data.claims.length ? "claim" : null;
   const far = data.drawn === 0 ? "The model has answered." : parts ? `${plural(data.drawn, "sample")} so far.` : foundText(data.drawn, data.meanings);
   say(`${far} Asking it again${parts ? `, to judge each ${parts}` : ""}…`);
@@ -140,16 +140,30 @@ function step(data) {
   draw();
 }
 
+// The legend is for those who have asked nothing yet.
+function showResult() {
+  at("result").hidden = false;
+  at("legend").hidden = true;
+}
+
 // The verdict in a word or two and, beside it, a short answer; a long one is a passage below it.
 function heading(verdict, text) {
   const claims = verdict?.claims ?? shown.claims ?? [], fields = verdict?.fields ?? shown.fields ?? [];
   const short = !fields.length && !claims.length && text.length <= SHORT && !text.includes("\n");
   const said = verdict?.blocked ? verdict.sentence : text.trim() || "(empty)";
-  at("label").replaceChildren(...(verdict ? [element("span", { "aria-hidden": "true" }, `${MARKS[verdict.outcome]} `), verdict.label] : []));
+  const missing = verdict?.outcome === "no answer", label = (missing ? "No answer" : verdict?.label ?? "").replace(/\.$/, "");
+  at("label").replaceChildren(...(verdict ? [element("span", { "aria-hidden": "true" }, `${MARKS[verdict.outcome]} `), label] : []));
   at("label").hidden = !verdict;
-  at("said").textContent = (short || verdict?.blocked) && verdict?.outcome !== "no answer" ? said : "";
+  at("said").textContent = (short || verdict?.blocked) && !missing ? said : "";
+  at("missing").textContent = missing ? reason(verdict.label) : "";
   if (short || fields.length || verdict?.blocked) at("passage").replaceChildren();
   else drawPassage(at("passage"), text, claims.every((claim) => claim.start !== undefined) ? claims : []);
+}
+
+// What follows "No answer: ", as a sentence.
+function reason(label) {
+  const said = label.replace(/^No answer: /, "");
+  return said[0].toUpperCase() + said.slice(1);
 }
 
 // All that a step changes: agreement, meanings, belief, and the rule's progress; or the fields or claims of the answer.
@@ -174,12 +188,12 @@ function draw() {
   at("meanings-title").textContent = shown.verdict?.second ? shown.model : alone;
   drawMeanings(at("meanings"), shown.meanings, shown.drawn);
   const before = shown.entropies.slice(-5, -1);
+  progress(shown.terms.rule); // first: whether it is there decides how wide the curve is
   drawBelief(at("curve"), now, before, threshold);
   at("curve-text").textContent = entropyText(now, threshold);
   at("curve-key").textContent = `${UNIT} Curve: how probable each entropy is; ring: its mean; bar: the 90% interval.`
     + `${before.length ? " Thin curves: some samples earlier." : ""}`;
   at("rule-text").textContent = ruleText(shown.terms.rule, shown.track.at(-1));
-  progress(shown.terms.rule);
 }
 
 function agree() {
@@ -196,10 +210,10 @@ function agree() {
 
 function progress(terms) {
   const { kind, gamma } = terms;
-  at("progress").replaceChildren();
   const value = { VarianceBelow: (point) => point.variance, Decided: certainty }[kind];
   const points = value ? shown.track.map((point) => ({ drawn: point.drawn, value: value(point) })) : [];
-  if (points.length < 2 || !points.every((point) => Number.isFinite(point.value))) return;
+  at("progress-part").hidden = points.length < 2 || !points.every((point) => Number.isFinite(point.value));
+  if (at("progress-part").hidden) return;
   if (kind === "Decided") {
     const scale = { from: 0.5, to: 1, ticks: [0.5, 0.75, 1], write: (v) => `${percent(v)}%`, title: "certainty of the verdict" };
     drawProgress(at("progress"), points, (drawn) => askedFor(terms, drawn), scale, "rule-text");
@@ -322,7 +336,7 @@ function list() {
     const { outcome, samples } = old.verdict;
     const mark = element("span", { class: `pill small ${OUTCOMES[outcome]}` }, outcome);
     const answer = element("span", { class: "answer" }, old.verdict.answer ?? "");
-    return element("li", {}, mark, again, answer, element("span", { class: "quiet" }, plural(samples, "sample")));
+    return element("li", {}, mark, again, answer, element("span", { class: "quiet" }, samples ? plural(samples, "sample") : "no sample"));
   }));
 }
 
@@ -337,7 +351,7 @@ function recall(old) {
   clear();
   shown = structuredClone(old);
   at("status").textContent = "";
-  at("result").hidden = false;
+  showResult();
   at("trouble").hidden = true;
   at("question").value = shown.prompt;
   at("choices").value = shown.choices ?? "";

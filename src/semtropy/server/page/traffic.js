@@ -60,19 +60,30 @@ function hour(minutes) {
 const COLUMNS = [
   ["Time", (row) => new Date(1000 * row.time).toLocaleTimeString()],
   ["Verdict", (row) => pill(row)],
-  ["Asked again", (row) => (row.claims ? `${row.claims_flagged} of ${row.claims} claims flagged` : row.agreement === null ? "" : `${percent(row.agreement)} in 100`)],
+  ["Asked again", (row) => again(row)],
   ["Model", (row) => row.model],
   ["Samples", (row) => row.samples ?? ""],
   ["Tokens", (row) => row.tokens ?? ""],
   ["Seconds", (row) => row.seconds?.toFixed(1) ?? ""],
   ["Route", (row) => row.route + (row.source && row.source !== "new" ? `, ${row.source}` : "")],
 ];
-const TEXTS = [["Question", (row) => row.question ?? ""], ["Answer", (row) => row.answer ?? ""]];
-const LESS = new Set(["Samples", "Tokens", "Seconds", "Route"]); // not on a narrow screen
+const LESS = new Set(["Model", "Samples", "Tokens", "Seconds", "Route"]); // not on a narrow screen
+
+function again(row) {
+  if (row.claims) return `${row.claims_flagged} of ${row.claims} claims flagged`;
+  return row.agreement === null || row.outcome === "no answer" ? "" : `${percent(row.agreement)} in 100`;
+}
 
 function pill(row) {
   const said = row.outcome === "error" ? `error: ${row.error}` : row.outcome;
   return element("span", { class: `pill small ${OUTCOMES[row.outcome] ?? ""}` }, row.blocked ? `${said}, withheld` : said);
+}
+
+// Question and answer below their figures, where there is room for them.
+function said({ question, answer }) {
+  const inside = element("td", { colspan: COLUMNS.length }, element("p", {}, question ?? ""));
+  if (answer) inside.append(element("p", { class: "quiet" }, answer));
+  return element("tr", { class: "texts" }, inside);
 }
 
 function latest({ latest: rows, texts, processes }) {
@@ -82,10 +93,12 @@ function latest({ latest: rows, texts, processes }) {
   at("latest-note").textContent = `${note}${processes > 1 && rows ? ` Those of one of ${processes} processes.` : ""}`;
   at("latest").hidden = !rows?.length;
   if (!rows?.length) return;
-  const columns = texts ? [...COLUMNS.slice(0, 2), ...TEXTS, ...COLUMNS.slice(2)] : COLUMNS;
-  const cell = (kind, [name], ...inside) => element(kind, { ...(kind === "th" ? { scope: "col" } : {}), class: LESS.has(name) ? "less" : TEXTS.some(([each]) => each === name) ? "value" : "" }, ...inside);
-  const head = element("tr", {}, ...columns.map((column) => cell("th", column, column[0])));
-  const body = rows.map((row) => element("tr", {}, ...columns.map((column) => cell("td", column, column[1](row)))));
+  const cell = (kind, [name], ...inside) => element(kind, { ...(kind === "th" ? { scope: "col" } : {}), class: LESS.has(name) ? "less" : "" }, ...inside);
+  const head = element("tr", {}, ...COLUMNS.map((column) => cell("th", column, column[0])));
+  const body = rows.flatMap((row) => {
+    const figures = element("tr", {}, ...COLUMNS.map((column) => cell("td", column, column[1](row))));
+    return texts ? [figures, said(row)] : [figures];
+  });
   const held = at("latest").scrollLeft;
   at("latest").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
   at("latest").scrollLeft = held;

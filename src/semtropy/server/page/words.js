@@ -82,8 +82,8 @@ export function costText(verdict) {
     spent.push(plural(tokens, "token"));
     ten.push(`${Math.round((11 * tokens) / draws)} tokens`);
   }
-  spent.push(plural(pairs, "comparison"), `${seconds.toFixed(1)} s`);
-  if (verdict.samples > 1) ten.push(`${((11 * seconds) / draws).toFixed(1)} s`); // the first draw also loads the model
+  spent.push(plural(pairs, "comparison"), `${seconds.toFixed(1)}\u00a0s`);
+  if (verdict.samples > 1) ten.push(`${((11 * seconds) / draws).toFixed(1)}\u00a0s`); // the first draw also loads the model
   const reused = (verdict.source ?? "new") === "new" ? "" : " (from the cache this time)";
   if (verdict.samples >= 10 || ten.length === 0) return `Cost: ${spent.join(", ")}${reused}.`;
   return `Cost: ${spent.join(", ")}${reused}. Always drawing ten would cost about ${ten.join(" and ")}.`;
