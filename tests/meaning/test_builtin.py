@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semtropy.meaning import cluster, load_judge
-from semtropy.meaning.builtin import Builtin
+from semtropy.meaning import cluster, load_judge, wordpiece
+from semtropy.meaning.builtin import FOLDER, Builtin
 from semtropy.meaning.networks import pieces, shorten
 
 PROBE = Path(__file__).parents[2] / "training" / "probe.jsonl"
@@ -242,6 +242,35 @@ class TestLength:
 def test_the_default_is_the_one_that_ships() -> None:
     assert load_judge().name == Builtin().name
     assert load_judge().name.startswith("builtin-3-")
+
+
+SCRIPTS = (
+    "Who wrote  \tMiddlemarch?\nGeorge Eliot (Mary Ann Evans), 1871–72.",
+    "Ça a coûté 12,50 € à l'hôtel Zürich… naïve İstanbul ǅ ﬁ ½ x²",
+    "Κωνσταντινούπολη Привет שָׁלוֹם العَرَبِيَّة हिन्दी தமிழ் ไทย",
+    "東京は日本の首都です。 中文、 한국어 𠀀 🇫🇷 👩‍👩‍👧",
+    "[MASK] [SEP] ##ing don't e.g. a_b $5 `ls -a` \u200b\x85\x0c\ufffd\u00a0\u3000",
+    "x" * 101,
+    "",
+)
+
+
+def test_tokens_are_those_of_the_package_that_trained_it() -> None:
+    package = pytest.importorskip("tokenizers")
+    content = (FOLDER / "tokenizer.json").read_text("utf-8")
+    theirs, ours = package.Tokenizer.from_str(content), wordpiece.load(content)
+    theirs.no_truncation()
+    theirs.no_padding()
+    theirs.encode_special_tokens = True
+    assert ours is not None
+    for first, second in [*zip(SCRIPTS, SCRIPTS[::-1], strict=True), *((each, None) for each in SCRIPTS)]:
+        expected, found = theirs.encode(first, second), ours.encode(first, second)
+        for part in ("ids", "type_ids", "attention_mask", "offsets"):
+            assert getattr(found, part) == getattr(expected, part), (part, first, second)
+
+
+def test_a_tokenizer_of_another_kind_is_left_to_the_package() -> None:
+    assert wordpiece.load('{"model": {"type": "BPE"}, "normalizer": null}') is None
 
 
 @pytest.mark.parametrize("token", ["[MASK]", "[PAD]", "[SEP]", "[CLS]", "[UNK]"])

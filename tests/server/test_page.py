@@ -180,14 +180,18 @@ def test_the_main_path(page: Any) -> None:
     assert axis.last.bounding_box()["y"] <= points.first.bounding_box()["y"] + 4, "named up to its end"
     assert page.locator("#progress svg circle").count() == samples + 1, "the answer alone, then every sample"
     boxes = [page.locator(f"{place} svg").bounding_box() for place in ("#curve", "#progress")]
-    assert boxes[0]["height"] == pytest.approx(boxes[1]["height"], abs=1), "side by side, and letters of one size"
+    assert boxes[0]["height"] == pytest.approx(boxes[1]["height"], abs=1), (
+        "side by side, and letters of one size"
+    )
 
 
 def test_one_draw_does_not_say_how_long_ten_would_take(page: Any) -> None:
     check(page, STEADY)  # the first draw also loads the model
     why(page)
     assert samples_shown(page) == 0
-    assert page.locator("#cost").inner_text().endswith("\u00a0s. Always drawing ten would cost about 11 tokens.")
+    assert (
+        page.locator("#cost").inner_text().endswith("\u00a0s. Always drawing ten would cost about 11 tokens.")
+    )
 
 
 def test_agreement_comes_first_then_what_the_run_found(page: Any) -> None:
@@ -283,7 +287,9 @@ def test_each_outcome_has_its_colour_and_sentence(page: Any) -> None:
         assert word in page.locator("#label").inner_text()
         seen[outcome] = page.locator("#label").evaluate("node => getComputedStyle(node).color")
         assert page.locator("#agreement").is_visible() == (outcome != "missing")
-        assert page.locator("#missing").inner_text() == ("The reply was empty." if outcome == "missing" else "")
+        assert page.locator("#missing").inner_text() == (
+            "The reply was empty." if outcome == "missing" else ""
+        )
     assert len(set(seen.values())) == 4
     go(page, "Checks")
     history = page.locator("#history").inner_text()
@@ -836,7 +842,9 @@ def test_the_operators_key_opens_the_latest_verdicts(browser: Any) -> None:
         said = page.locator("#latest tr.texts", has_text=STEADY)
         said.wait_for()
         assert "Paris" in said.inner_text()
-        table, cell = (page.locator(f"#latest {each}").first.bounding_box() for each in ("table", "tr.texts td"))
+        table, cell = (
+            page.locator(f"#latest {each}").first.bounding_box() for each in ("table", "tr.texts td")
+        )
         assert cell["width"] > 0.9 * table["width"], "question and answer have the whole width"
         context.close()
 
