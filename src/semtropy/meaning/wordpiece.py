@@ -129,7 +129,7 @@ class WordPiece:
 
 @lru_cache(None)
 def _plain(char: str) -> str:
-    """A character in lower case, without accents; between spaces where it is a whole word; empty where it is left out."""
+    """A character in lower case, without accents; between spaces where it is a whole word; empty where left out."""
     if char == "\ufffd" or (char not in "\t\n\r" and unicodedata.category(char) in ("Cc", "Cf", "Co")):
         return ""
     if char.isspace():
