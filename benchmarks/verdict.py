@@ -106,9 +106,11 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> None:
     questions = [StudyQuestion.of(row) for row in rows]
     wrong = np.array([bool(question.wrong) for question in questions])
     truth = np.array([miller_madow(question.arrays.meanings) for question in questions])
+    shares = np.array([_share(question) for question in questions])
     with ProcessPoolExecutor(options.processes) as pool:
         folds = [[row for i, row in enumerate(rows) if i % FOLDS != fold] for fold in range(FOLDS)]
-        priors = [Prior.default()] * FOLDS if options.default else list(pool.map(Prior.fit, folds))
+        given = Prior.default() if options.default else options.prior and Prior.load(options.prior)
+        priors = [given] * FOLDS if given else list(pool.map(Prior.fit, folds))
         tasks = [
             (prior, questions, fold, draw)
             for fold, prior in enumerate(priors)
@@ -130,6 +132,8 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> None:
         for b, n in enumerate(BUDGETS):
             held = f"  holds {inside[b, own].mean():.0%}" if looked else ""
             print(_figures(n, entropy[b, :, own], agreement[b, :, own], truth[own, 0], wrong[own]) + held)
+        areas = auroc(truth[None, own, 0], wrong[own])[0], auroc(-shares[None, own], wrong[own])[0]
+        print(f"  all   AUROC {areas[0]:.3f} (entropy) {areas[1]:.3f} (agreement) of all stored samples")
         for rule, (spent, agrees, ten) in zip(RULES, rules[:, :, own], strict=True) if looked else ():
             print(
                 f"  {rule}: {spent.mean():.2f} samples, agrees with all stored samples {agrees.mean():.1%};"
@@ -147,6 +151,11 @@ def _figures(n: int, entropy: np.ndarray, agreement: np.ndarray, truth: np.ndarr
         f"  N={n:2}  AUROC {areas[0]:.3f} (entropy) {areas[1]:.3f} (agreement)  rank {rank:.3f}"
         f"  distance {distance:.3f}"
     )
+
+
+def _share(question: StudyQuestion) -> float:
+    """The share of all stored samples that mean what the answer means."""
+    return float((question.arrays.meanings == question.arrays.answer.meaning).mean())
 
 
 def _paths(questions, fold, draw):
@@ -178,8 +187,7 @@ def _look(task) -> tuple[np.ndarray, np.ndarray]:
         reached = miller_madow(question.arrays.meanings)[0]
         for b, n in enumerate(BUDGETS):
             inside[b, i] = recorded_is_inside(beliefs[n], question.arrays.meanings)
-        share = float((question.arrays.meanings == question.arrays.answer.meaning).mean())
-        flagged = reached > THRESHOLD or share < 0.5
+        flagged = reached > THRESHOLD or _share(question) < 0.5
         leans = {n: suspicion(belief, THRESHOLD) > 0.5 for n, belief in beliefs.items()}
         for k, rule in enumerate(RULES.values()):
             n = 0
@@ -195,6 +203,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--processes", type=int, default=2, help="worker processes (default: 2)")
     parser.add_argument("--only", help="recordings whose name contains this")
     parser.add_argument("--default", action="store_true", help="the shipped prior instead of a fitted one")
+    parser.add_argument("--prior", type=Path, help="a saved prior instead of a fitted one")
     parser.add_argument("--recording", type=Path, nargs="+", help="recordings to read instead of the four")
     parser.add_argument("--halves", action="store_true", help="the two halves of the questions, too")
     parser.add_argument("--quick", action="store_true", help="without intervals and the rule")

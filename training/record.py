@@ -2,8 +2,8 @@
 
 Each question is asked in two styles, "sentence" (with "Answer in one sentence." after it) and "plain". A recording has
 the most likely answer, weighed at temperature 1, and 40 samples at temperature 1 from the whole distribution, with the
-log-probabilities that they were drawn with. QUESTIONS is a JSON list of objects with `dataset`, `id`, `question`,
-`context` and `references`; OUT gets a recording for each dataset and style, and one that is there is not made again.
+log-probabilities that they were drawn with. `training.asked` makes QUESTIONS. OUT gets a recording for each
+dataset and style, and one that is there is not made again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from .asked import right
 from .llm import Writer, tensors
 
 if TYPE_CHECKING:
@@ -190,6 +191,9 @@ def _row(question: dict[str, Any], texts: Sequence[str], written: Sequence[Writt
     answer["sampling_logprob"] = answer.pop("logprob")
     answer["sampling_token_logprobs"] = answer.pop("token_logprobs")
     answer["token_entropies"] = [round(value, 4) for value in written[0].entropies]
+    answer["correct"] = right(
+        *(question[key] for key in ("dataset", "question", "references")), answer["text"]
+    )
     about = {key: value for key, value in question.items() if key != "dataset"}
     return {**about, "answer": answer, "samples": samples}
 
