@@ -15,23 +15,23 @@ import numpy as np
 
 from ..capabilities import IN_PROCESS, Pace
 from ..errors import InputError
-from ..inquiry.loop import LATE, Draw, Drawn, Relate, Terms
+from ..inquiry.loop import LATE, Compare, Draw, Drawn, Relate, Terms
 from ..inquiry.steps import PENDING, ClaimStep, Step
 from ..nouns import Belief, Evidence, JudgedAnswer, Partition, Sample
 from ..refusals import declined, missing_answer
 from ..samples import generated_tokens
 from ..stopping import Decided, FixedSamples, Reason, Spent, calibrated_flag
 from ..verdict import Outcome
-from .asking import claims_prompt, questions_prompt, read_claims, read_questions
+from .asking import BRIEFLY, claims_prompt, question_prompt, read_claims, read_question
 from .consulting import consult_claims
 from .pooling import ClaimBelief, ClaimPrior, posterior
-from .relating import CONTRADICTS, LONGEST, SILENT, SUPPORTS, Triple, compare, resolved, votes
+from .relating import CONTRADICTS, LONGEST, SILENT, SUPPORTS, Triple, compare, in_full, resolved, votes
 from .splitting import Claim, ends_sentence, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from ..inquiry.loop import Compare
+    from ..conversation import Prompt
     from ..nouns import Floats
 
     Loop = Generator[Draw | Compare | Relate | Step, Drawn | Floats | None, None]
@@ -185,6 +185,7 @@ class _LongAnswer:
         self.spent = Spent()
         self.asides: list[Sample] = []  # what the model said beside answers to the question
         self.follow_ups: dict[int, Floats] = {}  # what answers to follow-up questions say of single claims
+        self.said: dict[tuple[int, int], str] = {}
         self.asked = False
         self.notes: list[str] = []
         self.known: dict[int, list[ClaimBelief]] = {}  # by the number of votes on each claim
@@ -289,10 +290,13 @@ class _LongAnswer:
     def _support(self) -> Floats:
         """The votes of the samples, and of answers to follow-up questions, which say nothing of other claims."""
         more = max((len(rows) for rows in self.follow_ups.values()), default=0)
-        extra = np.full((len(self.stated), more), 0.5)
+        sampled, extra = votes(self.relations), np.full((len(self.stated), more), 0.5)
         for number, rows in self.follow_ups.items():
             extra[number, : len(rows)] = votes(rows)
-        found: Floats = np.concatenate([votes(self.relations), extra], axis=1)
+            sampled[number, self.relations[number].argmax(axis=1) == SILENT] = (
+                0.5  # asked, the model did answer
+            )
+        found: Floats = np.concatenate([sampled, extra], axis=1)
         return found
 
     def _notes(self) -> Iterator[str]:
@@ -310,8 +314,9 @@ class _LongAnswer:
             int((says == each).sum()) for each in (SUPPORTS, CONTRADICTS, SILENT)
         )
         against = np.flatnonzero(says == CONTRADICTS).tolist()
-        most = max(against, key=lambda column: own[column, CONTRADICTS]) if against else None
-        claim = self.stated[number]
+        most = max(against, key=lambda column: own[column, CONTRADICTS]) if against else -1
+        said = self.nearest.get((number, most)) or self.said.get((number, most - len(self.samples)))
+        claim, asked = self.stated[number], number in self.follow_ups
         return ClaimStep(
             claim.text,
             claim.start,
@@ -320,8 +325,8 @@ class _LongAnswer:
             supported,
             contradicted,
             silent,
-            None if most is None else self.nearest.get((number, most)),
-            self._outcome(belief, contradicted, len(says)),
+            said,
+            self._outcome(belief, contradicted, len(says) - silent * asked),
             score=None
             if self.terms.claim_calibration is None
             else 1 - self.terms.claim_calibration(_doubt(belief)),
@@ -376,38 +381,43 @@ class _LongAnswer:
         words = len(self.answer.text.split())
         return by_asking / (SHORT_WORDS * FOLLOW_UPS * len(followed)) >= by_sample / max(words, 1)
 
-    def _follow_up(self, step: Step) -> Generator[Draw | Relate, Drawn | Floats | None, None]:
+    def _follow_up(self, step: Step) -> Generator[Draw | Compare, Drawn | Floats | None, None]:
         """Ask about the claims that no sample mentions; each answer is a vote on its claim alone."""
         self.asked = True
-        chosen = self._silent(step)[:MOST_FOLLOWED]
         readings = resolved(self.about, self.stated)
-        prompt = questions_prompt([readings[number] for number in chosen])
-        drawn = cast("Drawn", (yield Draw(1, self.terms.answer_temperature, prompt=prompt)))
-        self.asides += drawn.samples
-        questions = read_questions(drawn.samples[0].text, len(chosen)) if drawn.samples else {}
         answered: list[tuple[int, Triple]] = []
-        for place, question in questions.items():
+        for number in self._silent(step)[:MOST_FOLLOWED]:
             if self._paid_out():
                 break
-            drawn = cast("Drawn", (yield Draw(FOLLOW_UPS, self.terms.temperature, prompt=question)))
-            self.asides += drawn.samples
-            number = chosen[place]
-            said = [sample.text[:LONGEST] for sample in drawn.samples if missing_answer(sample) is None]
-            answered += [(number, (question, text, readings[number])) for text in said]
-        verdicts: Any = np.zeros((0, 3))
+            claim, subject = in_full(self.about, readings[number])
+            replies = yield from self._ask(1, self.terms.answer_temperature, question_prompt(claim))
+            found = read_question(replies[0].text, claim, subject) if replies else None
+            if found is None or self._paid_out():
+                continue
+            question, answer = found
+            said = yield from self._ask(FOLLOW_UPS, self.terms.temperature, f"{question} {BRIEFLY}")
+            texts = [sample.text[:LONGEST] for sample in said if missing_answer(sample) is None]
+            answered += [(number, (question, text, answer)) for text in texts]
+        verdicts: Any = np.zeros(0)
         if answered:
-            verdicts = yield Relate([pair for _, pair in answered])
+            verdicts = yield Compare([pair for _, pair in answered])
         if verdicts is LATE:
             return
         self.spent = replace(self.spent, judge_calls=self.spent.judge_calls + len(answered))
-        for number in {number for number, _ in answered}:
-            rows = [row for (own, _), row in zip(answered, verdicts, strict=True) if own == number]
-            self.follow_ups[number] = np.array(rows)
-            for k, (_, pair) in enumerate(pair for pair in answered if pair[0] == number):
-                self.nearest[number, len(self.samples) + k] = pair[1]
+        for (number, (question, text, _)), same in zip(answered, verdicts, strict=True):
+            rows = self.follow_ups.get(number, np.zeros((0, 3)))
+            self.said[number, len(rows)] = f"{question} {text}"
+            self.follow_ups[number] = np.vstack([rows, [same, 1 - same, 0.0]])
         self.notes.append(
             f"Asked about, because no sample mentions them: {len(self.follow_ups)} of the claims."
         )
+
+    def _ask(
+        self, n: int, temperature: float, prompt: Prompt
+    ) -> Generator[Draw, Drawn | Floats | None, Sequence[Sample]]:
+        drawn = cast("Drawn", (yield Draw(n, temperature, prompt=prompt)))
+        self.asides += drawn.samples
+        return drawn.samples
 
     def _paid_out(self) -> bool:
         """Whether the limit on tokens or money is reached."""

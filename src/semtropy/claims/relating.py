@@ -210,6 +210,18 @@ def resolved(question: str, claims: Sequence[Claim]) -> list[str]:
     return found
 
 
+def in_full(question: str, claim: str) -> tuple[str, str | None]:
+    """A claim that begins with part of the name the question asks about, with all of that name; and the name.
+
+    >>> in_full("Tell me about Evan Rachel Wood.", "Wood's first film came out in 1998.")
+    ("Evan Rachel Wood's first film came out in 1998.", 'Evan Rachel Wood')
+    """
+    name, part = _last_name(question), _leading_name(claim)
+    if name and part and content_words(part) < content_words(name):
+        claim = name + claim[len(part) :]
+    return claim, name
+
+
 def _leading_name(text: str) -> str | None:
     match = _NAME.match(text)
     if match is None or match[0].split()[0].casefold() in _NO_NAME:
