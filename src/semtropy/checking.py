@@ -283,7 +283,7 @@ class Checker:
         structure = _structure(options)
         judge = _judge("exact" if options["choices"] is not None else options["judge"], model)
         asked = model if structure is None else structure.asking(model)
-        claims = _claims(options, terms, judge)
+        claims = _claims(options, terms)
         return cls(asked, judge, terms, options["system"], structure, claims, second)
 
     def stream(self, prompt: Prompt, **given: Unpack[QuestionOptions]) -> Iterator[Step]:
@@ -449,14 +449,13 @@ def _stored(samples: Sequence[str | Sample] | None, answer: str | Sample | None)
     )
 
 
-def _claims(options: Options, terms: Terms, judge: Judge) -> ClaimTerms | None:
+def _claims(options: Options, terms: Terms) -> ClaimTerms | None:
     """How long answers are judged; as a whole where the other options are about whole answers."""
     mode = options["claims"]
     if mode is None:
         return None
     limit = LONG_SAMPLES if options["budget"] is None else None
-    errors = getattr(judge, "passage_errors", (0.0, 0.0))
-    found = ClaimTerms(mode, limit, options["claim_prior"], errors=errors, ask=bool(options["ask"]))
+    found = ClaimTerms(mode, limit, options["claim_prior"], ask=bool(options["ask"]))
     named = [name for name in ("schema", "tools", "choices") if options.get(name) is not None]
     named += ["calibration"] if terms.calibration is not None else []
     if not named and terms.estimator.name == "bayes":

@@ -32,12 +32,11 @@ TRUSTED = 0.75
 
 
 def consult_claims(
-    step: Step, about: str, claims: Sequence[Claim], terms: Terms, own: Floats, errors: tuple[float, float]
+    step: Step, about: str, claims: Sequence[Claim], terms: Terms, own: Floats
 ) -> Generator[Draw | Relate, Drawn | Floats | None, Step]:
     """The last step of a long answer with what second models say of its claims; no failure of theirs costs it.
 
-    own     the votes of the samples, claims x samples
-    errors  those of the judge
+    own  the votes of the samples, claims x samples
     """
     second = terms.second
     open_claims = any(claim.outcome is not Outcome.FLAGGED for claim in step.claims)
@@ -74,7 +73,7 @@ def consult_claims(
             votes.append(related)
             said = _consulted(said, passages, related)
         consulted.append(said)
-    found = tuple(_weighed(step.claims, own, votes, errors)) if votes else step.claims
+    found = tuple(_weighed(step.claims, own, votes)) if votes else step.claims
     return replace(step, claims=found, second=tuple(consulted))
 
 
@@ -106,12 +105,10 @@ def _consulted(said: Consulted, passages: Sequence[Sample], related: Floats) -> 
     )
 
 
-def _weighed(
-    claims: Sequence[ClaimStep], own: Floats, votes: Sequence[Floats], errors: tuple[float, float]
-) -> list[ClaimStep]:
+def _weighed(claims: Sequence[ClaimStep], own: Floats, votes: Sequence[Floats]) -> list[ClaimStep]:
     weights = OpinionWeights.for_claims()
-    alone = posterior(own, prior=SECOND_PRIOR, errors=errors)
-    beliefs = [posterior(each[..., SUPPORTS], prior=SECOND_PRIOR, errors=errors) for each in votes]
+    alone = posterior(own, prior=SECOND_PRIOR)
+    beliefs = [posterior(each[..., SUPPORTS], prior=SECOND_PRIOR) for each in votes]
     found = []
     for number, claim in enumerate(claims):
         opinions = [

@@ -76,14 +76,12 @@ class ClaimTerms:
     mode     "auto" (answers of several claims), "sentences" (all answers) or "model" (a model names the claims)
     samples  the limit where no budget was given, else None
     prior    what to expect of the claims of an answer; None for the default
-    errors   how often the judge finds support where there is none, and misses it where it is
     ask      whether to ask about claims that no sample mentions
     """
 
     mode: str = "auto"
     samples: int | None = LONG_SAMPLES
     prior: ClaimPrior | None = None
-    errors: tuple[float, float] = (0.0, 0.0)
     ask: bool = False
 
     def __post_init__(self) -> None:
@@ -209,8 +207,8 @@ class _LongAnswer:
                 yield from self._follow_up(step)
                 step = self._step(elapsed(), None)
             if step.reason is not None and self.terms.second is not None:
-                votes, errors = self._support(), self.claims.errors
-                step = yield from consult_claims(step, self.about, self.stated, self.terms, votes, errors)
+                votes = self._support()
+                step = yield from consult_claims(step, self.about, self.stated, self.terms, votes)
                 step = replace(step, spent=replace(step.spent, seconds=elapsed()))
             yield step
 
@@ -280,7 +278,7 @@ class _LongAnswer:
         votes = self._support()
         key = votes.shape[1]  # votes are only ever added
         if key not in self.known:
-            self.known[key] = posterior(votes, prior=self.claims.prior, errors=self.claims.errors)
+            self.known[key] = posterior(votes, prior=self.claims.prior)
         return self.known[key]
 
     def _paid(self) -> list[Sample]:

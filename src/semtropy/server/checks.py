@@ -260,7 +260,7 @@ class Checks:
         terms = self._terms(options, model.name, tenant)
         chosen_judge = self.policy.judge(options.judge, model)
         judge = Cached(TimedJudge(chosen_judge, self.metrics), capacity=JUDGEMENTS)
-        claims = self._claims(chosen_judge, terms, structure)
+        claims = self._claims(terms, structure)
         second = () if terms.second is None else (self.policy.instruments.second,)
         asked = timed_model(model, self.metrics)
         checker = Checker(asked, judge, terms, structure=structure, claims=claims, second=second)
@@ -291,11 +291,11 @@ class Checks:
         terms = self.policy.terms(options, model, tenant)
         return replace(terms, estimator=TimedEstimator(terms.estimator, self.metrics))
 
-    def _claims(self, judge: Judge | None, terms: Terms, structure: Structure | None) -> ClaimTerms | None:
+    def _claims(self, terms: Terms, structure: Structure | None) -> ClaimTerms | None:
         """How long answers are judged: by their claims, unless something else is asked for whole answers."""
         if structure is not None or terms.calibration is not None or terms.estimator.name != "bayes":
             return None
-        return ClaimTerms(samples=None, errors=getattr(judge, "passage_errors", (0.0, 0.0)))
+        return ClaimTerms(samples=None)
 
     async def judge_alone(
         self, question: str, answer: Sample, options: CheckOptions, *, structure: Structure | None = None
@@ -314,7 +314,7 @@ class Checks:
             terms = replace(terms, rule=Decided(terms.threshold), budget=budget)
         if not terms.starts_with_answer(answer):
             return None
-        claims = self._claims(None, terms, structure)
+        claims = self._claims(terms, structure)
         loop = inquire(question, terms, grouping, answer=answer)
         inquiry: Any = loop
         if claims is not None and claims.claims(answer):

@@ -162,7 +162,6 @@ class BoundedJudge:
     def __init__(self, judge: Judge, limit: int = JUDGED_CHARACTERS) -> None:
         self._judge, self._limit = judge, limit
         hand_on(judge, self)
-        self.passage_errors = getattr(judge, "passage_errors", (0.0, 0.0))
 
     def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
         return self._judge.entails(self._bounded(batch))

@@ -287,9 +287,8 @@ class _GradedClaims:
         """What a recording holds; a judge relates claims and samples where it has no votes."""
         rows = sorted_by_id(recording)
         loaded = None if has_votes(rows) else load_judge(judge) if isinstance(judge, str | None) else judge
-        errors = getattr(loaded, "passage_errors", (0.0, 0.0))
         answers = [LongAnswer.of(row, loaded) for row in rows]
-        return cls(recording, answers, ClaimTerms(samples=None, prior=prior, errors=errors), samples)
+        return cls(recording, answers, ClaimTerms(samples=None, prior=prior), samples)
 
     def fit(
         self, target_error: float, at_most: float | None, confidence: float, folds: int
