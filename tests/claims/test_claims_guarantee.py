@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+
 import numpy as np
 import pytest
 
@@ -61,9 +64,27 @@ def test_claims_that_fail_together_are_worth_less_than_single_ones():
     assert PassedAnswers(kept, together).p_value(0, 0.1) < found[1]  # as if claims were independent
 
 
-def test_a_long_recording_gives_a_guarantee_or_what_it_would_take():
-    fitted = fit_calibration(labelled(100), estimator="claims", at_most=0.15)
-    held = fitted.calibration.guarantee
+@pytest.fixture(scope="module")
+def long_recording(tmp_path_factory):
+    """A hundred answers with labelled claims, as a file."""
+    recording, path = labelled(100), tmp_path_factory.mktemp("long") / "long.jsonl"
+    write_recording(path, recording.header, recording.rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def written(long_recording):
+    """What `semtropy calibrate` writes for it, and prints."""
+    out, printed = long_recording.with_name("c.json"), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert (
+            main(["calibrate", str(long_recording), "--claims", "--at-most", "0.15", "--out", str(out)]) == 0
+        )
+    return Calibration.load(out), printed.getvalue()
+
+
+def test_a_long_recording_gives_a_guarantee_or_what_it_would_take(written):
+    held = written[0].guarantee
     assert (held.answers, held.graded, held.samples) == (100, 800, 5)
     assert held.threshold in DOUBTS
     assert held.passed >= 300  # the claims that all samples support
@@ -76,19 +97,17 @@ def test_a_long_recording_gives_a_guarantee_or_what_it_would_take():
         fit_calibration(labelled(3), estimator="claims")
 
 
-def test_the_command_line_writes_it_and_checks_repeat_it(tmp_path, capsys):
-    recording, path, out = labelled(100), tmp_path / "long.jsonl", tmp_path / "c.json"
-    write_recording(path, recording.header, recording.rows)
-    assert main(["calibrate", str(path), "--claims", "--at-most", "0.15", "--out", str(out)]) == 0
-    printed = capsys.readouterr().out
+def test_the_command_line_writes_it_and_checks_repeat_it(written, long_recording, tmp_path):
+    calibration, printed = written
     assert "of claims are kept" in printed
     promise = "with 95% confidence at most 15% of the claims that are kept are wrong (800 graded claims in 100 answers"
     assert promise in printed
-    verdict = check("Ada?", answer=ANSWER, samples=AGAIN, judge="exact", calibration=Calibration.load(out))
+    verdict = check("Ada?", answer=ANSWER, samples=AGAIN, judge="exact", calibration=calibration)
     assert promise in verdict.guarantee
     assert promise in verdict.explain()
     assert promise in verdict.to_dict()["guarantee"]
-    assert main(["calibrate", str(path), "--claims", "--second", "x", "--out", str(out)]) != 0
+    words = ["calibrate", str(long_recording), "--claims", "--second", "x", "--out", str(tmp_path / "c.json")]
+    assert main(words) != 0
 
 
 def test_the_threshold_of_the_guarantee_decides_which_claims_are_kept():

@@ -116,7 +116,7 @@ def test_the_kernel_and_numpy_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_distribution_is_that_of_stick_breaking(
     concentration: float, discount: float, within: float
 ) -> None:
-    drawn = stick_breaking(concentration, discount, draws=20_000, sticks=1500)
+    drawn = stick_breaking(concentration, discount, draws=20_000, sticks=400)
     levels = np.array([0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99])
     found = pitman_yor_table(concentration, discount).cdf(np.quantile(drawn, levels))
     np.testing.assert_allclose(found, levels, atol=within)

@@ -21,32 +21,34 @@ from semtropy.models.prompt_template import BRIEF, brief_prompt
 KNOWN = "What is the capital of France?"
 OBSCURE = "Who was the mayor of Timisoara in 1911?"
 VOCABULARY = 49152
+LIKELIEST = 2000  # tokens, which hold nearly all of the probability
 
 
-def next_token(model, prompt, *, seed=0):
+def next_token(model, prompt, *, seed=0, tokens=LIKELIEST):
     """The model's distribution after `prompt`, a text or token ids, by a forward pass that draws nothing we keep."""
-    request = {"prompt": prompt, "n_predict": 1, "n_probs": VOCABULARY, "temperature": 1.0, "seed": seed}
+    request = {"prompt": prompt, "n_predict": 1, "n_probs": tokens, "temperature": 1.0, "seed": seed}
     reply = model._ask(request | {"samplers": ["temperature"]})
     content = reply["choices"][0]["logprobs"]
     if content is None:  # the token drawn was half a character: ask again
-        return next_token(model, prompt, seed=seed + 1)
+        return next_token(model, prompt, seed=seed + 1, tokens=tokens)
     entry = content["content"][0]
     found = {int(other["id"]): (other["logprob"], bytes(other["bytes"])) for other in entry["top_logprobs"]}
-    assert len(found) == VOCABULARY
-    assert math.fsum(math.exp(logprob) for logprob, _ in found.values()) == pytest.approx(1, abs=1e-3)
+    assert len(found) == tokens
     return found
 
 
 def forward(model, sample, temperature, asked=None):
-    """The log-probability of the sample's tokens and then any end, from full distributions scaled by hand.
+    """The log-probability of the sample's tokens and then any end, from distributions scaled by hand.
 
     asked  the prompt that was continued, in a chat; else that of the known question
     """
     total, prompt = 0.0, [asked or brief_prompt(KNOWN)]
     for token in sample.tokens:
         spread = next_token(model, prompt)
-        scaled = np.array([logprob for logprob, _ in spread.values()]) / temperature
-        scaled -= np.logaddexp.reduce(scaled)
+        scaled = np.array([logprob for logprob, _ in spread.values()])
+        if temperature != 1:  # below 1, tokens that are not among the likeliest have next to no probability
+            scaled /= temperature
+            scaled -= np.logaddexp.reduce(scaled)
         place = {number: k for k, number in enumerate(spread)}
         if token == model.header.end:
             ending = {"header": model.header, "lines": asked is None}
@@ -358,7 +360,7 @@ def draw(**at):
 
 expected = draw()
 model._server = Interrupting()
-for at in [*({"call": k} for k in range(1, 6)), *({"token": k} for k in range(1, 12))]:
+for at in [*({"call": k} for k in range(1, 6)), *({"token": k} for k in (1, 2, 5, 11))]:
     try:
         draw(**at)
         print("lost", at)
@@ -374,14 +376,14 @@ def test_ctrl_c_ends_it_every_time_and_leaves_it_usable(smollm2):
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=False
     )
     *said, last = done.stdout.splitlines()
-    assert len(said) == 16, done.stderr
+    assert len(said) == 9, done.stderr
     assert [line for line in said if not line.startswith("interrupted")] == []
     assert last == "as before"
     assert done.stderr == ""
 
 
 def test_a_shared_head_is_read_once_and_forgotten_afterwards(smollm2):
-    head = "".join(f"Question: What is {n} plus {n}?\nAnswer: {2 * n}\n\n" for n in range(8))
+    head = "".join(f"Question: What is {n} plus {n}?\nAnswer: {2 * n}\n\n" for n in range(4))
     prompts = [f"{head}Question: What is {n} plus 1?\nAnswer:" for n in (3, 8)]
 
     def draw(prompt):
@@ -415,7 +417,7 @@ def test_a_shared_head_is_read_once_and_forgotten_afterwards(smollm2):
 def test_a_shared_prefix_is_read_once_and_changes_nothing_that_follows(smollm2):
     """P(True): its twenty examples are the same for every question."""
     prefix = "".join(
-        f"Question: What is {n} plus {n}?\nAnswer: {2 * n}\nTrue? A) yes B) no: A\n\n" for n in range(12)
+        f"Question: What is {n} plus {n}?\nAnswer: {2 * n}\nTrue? A) yes B) no: A\n\n" for n in range(5)
     )
     prompts = [f"{prefix}Question: What is {n} plus 1?\nAnswer: {n + 1}\nTrue? A) yes B) no:" for n in (3, 8)]
     read = []
@@ -444,7 +446,8 @@ def test_a_shared_prefix_is_read_once_and_changes_nothing_that_follows(smollm2):
     finally:
         del smollm2._ask
         smollm2.share_prefix("")
-    spread = next_token(smollm2, prompts[0])
+    spread = next_token(smollm2, prompts[0], tokens=VOCABULARY)
+    assert math.fsum(math.exp(logprob) for logprob, _ in spread.values()) == pytest.approx(1, abs=1e-3)
     smollm2._ready = None
     for value, wanted in zip(afresh, (b"A", b"B"), strict=True):
         known = math.fsum(math.exp(p) for p, piece in spread.values() if piece.strip() == wanted)

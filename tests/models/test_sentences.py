@@ -23,8 +23,8 @@ def test_right_answers_in_different_wordings_are_not_flagged(provider):
         outcomes = Counter(
             str(check(question, model=model, judge=knowing_judge(), rng=seed).outcome)
             for question in SENTENCES
-            for seed in range(10)
+            for seed in range(5)
         )
     assert outcomes["flagged"] == 0, outcomes
-    assert outcomes["undecided"] <= 4, outcomes
-    assert outcomes.total() == 40
+    assert outcomes["undecided"] <= 2, outcomes
+    assert outcomes.total() == 20

@@ -81,12 +81,13 @@ def test_log_probabilities_are_those_of_a_separate_forward_pass(
 
 def test_probabilities_of_distinct_sequences_never_sum_above_one(model: Any) -> None:
     for seed, prompt in enumerate(PROMPTS):
-        samples = model.complete(prompt, 300, rng=np.random.default_rng(seed))
+        samples = model.complete(prompt, 100, rng=np.random.default_rng(seed))
         distinct = {sample.tokens: sample.logprob for sample in samples if sample.complete}
         assert 0 < math.fsum(map(math.exp, distinct.values())) <= 1 + 1e-6
 
 
-def test_draws_follow_the_distribution(model: Any) -> None:
+def test_draws_follow_the_distribution(checkpoint: Path) -> None:
+    model = load_model(f"hf:{checkpoint}", form="raw", max_tokens=1)
     samples = model.complete(PROMPTS[0], 2000, rng=np.random.default_rng(0))
     counts: dict[Any, int] = {}
     for sample in samples:
@@ -118,7 +119,7 @@ def test_low_temperature_gives_the_likeliest_tokens(model: Any) -> None:
 
 
 def test_an_answer_ends_at_the_line_end(model: Any) -> None:
-    for sample in model.complete(PROMPTS[0], 200, rng=np.random.default_rng(1)):
+    for sample in model.complete(PROMPTS[0], 60, rng=np.random.default_rng(1)):
         assert "\n" not in sample.text.strip()
         assert sample.complete == (
             sample.tokens[-1] in model.endings or len(sample.tokens) < model.max_tokens
@@ -134,7 +135,7 @@ def test_a_continuation_weighs_what_a_separate_pass_says(model: Any, checkpoint:
 
 
 def test_a_given_answer_weighs_what_a_separate_pass_says(model: Any, checkpoint: Path) -> None:
-    drawn = model.complete("who", 200, rng=np.random.default_rng(5))
+    drawn = model.complete("who", 80, rng=np.random.default_rng(5))
     checked = set()
     for sample in drawn:
         if not sample.complete or not sample.text or sample.tokens[-1] not in model.endings:
@@ -163,7 +164,7 @@ def test_a_likely_answer_that_is_given_needs_no_sample(tmp_path: Path) -> None:
     from tiny_checkpoint import make_checkpoint
 
     sure = load_model(f"hf:{make_checkpoint(tmp_path, scale=10.0)}", form="raw", max_tokens=12)
-    asked = [f"who {number}" for number in range(300)]
+    asked = [f"who {number}" for number in range(120)]
     rngs = [np.random.default_rng(0)] * len(asked)
     answers = [drawn[0] for drawn in sure.complete_many(asked, 1, temperature=0.0, rngs=rngs)]
     likely = [
