@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from ..errors import InputError, SemtropyError
@@ -33,28 +34,18 @@ if TYPE_CHECKING:
 # uvicorn itself bounds none of these: a head of any size, sent a byte at a time, is kept in memory.
 
 
-try:
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as _Base
-
-    _HTTPTOOLS = True
-except ImportError:  # httptools is optional: h11 is slower, and always there
-    from uvicorn.protocols.http.h11_impl import H11Protocol as _Base  # type: ignore[assignment]
-
-    _HTTPTOOLS = False
-
-
 class ServerConfig(uvicorn.Config):
     """uvicorn's configuration with the limits of `LimitedProtocol`, which are settings."""
 
     def __init__(self, *arguments: Any, limits: Settings, **options: Any) -> None:
-        fixed = {"http": LimitedProtocol, "ws": "none", "h11_max_incomplete_event_size": limits.max_header}
-        super().__init__(*arguments, **(options | fixed))
+        super().__init__(*arguments, **(options | {"http": LimitedProtocol, "ws": "none"}))
         self.limits = limits
 
 
-class LimitedProtocol(_Base):
+class LimitedProtocol(HttpToolsProtocol):
     """One connection. `_head` counts the bytes of a request head, or of trailers, that are not complete yet."""
 
+    _in_head = True
     _body_came = False  # in the bytes received last
     _after_chunk_size = False  # of a chunk that has nothing so far: after the last one trailers follow
 
@@ -98,41 +89,31 @@ class LimitedProtocol(_Base):
         elif self._timer is None and not self.transport.is_closing():
             self._timer = self.loop.call_later(self._limits.client_timeout, self._too_slow)
 
-    if _HTTPTOOLS:
-        _in_head = True
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
 
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._in_head = True
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # else a trailer: it comes after the headers have been checked, and is not read
+            super().on_header(name, value)
 
-        def on_header(self, name: bytes, value: bytes) -> None:
-            if self._in_head:  # else a trailer: it comes after the headers have been checked, and is not read
-                super().on_header(name, value)
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
 
-        def on_headers_complete(self) -> None:
-            self._in_head = False
-            super().on_headers_complete()
+    def on_chunk_header(self) -> None:
+        self._after_chunk_size = True
 
-        def on_chunk_header(self) -> None:
-            self._after_chunk_size = True
+    def on_chunk_complete(self) -> None:
+        self._after_chunk_size = False
 
-        def on_chunk_complete(self) -> None:
-            self._after_chunk_size = False
+    def on_body(self, body: bytes) -> None:
+        self._after_chunk_size, self._body_came = False, True
+        super().on_body(body)
 
-        def on_body(self, body: bytes) -> None:
-            self._after_chunk_size, self._body_came = False, True
-            super().on_body(body)
-
-        def _reading_head(self) -> bool:
-            # Between requests nothing but a head may come, also where the parser drops it (blank lines, a late body).
-            return self._in_head or self.cycle is None or self.cycle.response_complete
-
-    else:
-
-        def _reading_head(self) -> bool:
-            import h11
-
-            return self.conn.their_state is h11.IDLE  # type: ignore[attr-defined]
+    def _reading_head(self) -> bool:
+        # Between requests nothing but a head may come, also where the parser drops it (blank lines, a late body).
+        return self._in_head or self.cycle is None or self.cycle.response_complete
 
     def pause_writing(self) -> None:
         super().pause_writing()
