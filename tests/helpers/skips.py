@@ -25,6 +25,12 @@ LIST = Path(__file__).resolve().parents[1] / "expected_skips.txt"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
+def needs(*modules: str, reason: str) -> None:
+    """Skip a file of tests where a module is not installed; importing it, which may take seconds, is left to them."""
+    if not all(map(_installed, modules)):
+        pytest.skip(reason, allow_module_level=True)
+
+
 @dataclass(frozen=True)
 class Skip:
     """One skipped test, or one skipped file."""

@@ -10,9 +10,9 @@ import pytest
 
 from semtropy.errors import InputError
 from semtropy.meaning import cluster, load_judge
+from skips import needs
 
-torch = pytest.importorskip("torch", reason="needs the extra transformers")
-transformers = pytest.importorskip("transformers", reason="needs the extra transformers")
+needs("torch", "transformers", reason="needs the extra transformers")
 
 THREE = {0: "contradiction", 1: "neutral", 2: "entailment"}
 TWO = {0: "entailment", 1: "not_entailment"}
@@ -24,6 +24,9 @@ TRIPLES = [
 
 def make_checkpoint(folder: Path, id2label: dict[int, str], positions: int = 96) -> Path:
     """A BERT of two small layers over the tokenizer that ships."""
+    import torch
+    import transformers
+
     from semtropy.meaning.builtin import FOLDER
 
     torch.manual_seed(1)

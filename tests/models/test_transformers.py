@@ -13,12 +13,12 @@ import pytest
 from semtropy import Sample, check
 from semtropy.errors import InputError, ModelError, PromptTooLong
 from semtropy.models import load_model
+from skips import needs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-torch = pytest.importorskip("torch", reason="the extra `transformers` is not installed")
-pytest.importorskip("transformers", reason="the extra `transformers` is not installed")
+needs("torch", "transformers", reason="the extra `transformers` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 PROMPTS = ["Question: who?\nAnswer:", "Question: nobody, who and where?\nAnswer:", "who"]
@@ -38,6 +38,7 @@ def model(checkpoint: Path) -> Any:
 
 @functools.cache
 def loaded_anew(checkpoint: Path) -> tuple[Any, Any]:
+    import torch
     import transformers
 
     network = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
@@ -48,6 +49,8 @@ def separate_pass(
     checkpoint: Path, prompt: str, tokens: tuple[int, ...], endings: frozenset[int], t: float
 ) -> float:
     """The sequence's log-probability from a plain forward pass over it alone, by a network loaded anew."""
+    import torch
+
     network, tokenizer = loaded_anew(checkpoint)
     ids = tokenizer(prompt).input_ids
     with torch.no_grad():
@@ -206,6 +209,8 @@ def test_a_checkpoint_that_is_not_there(tmp_path: Path) -> None:
 def test_memory_that_runs_out_makes_batches_smaller(
     model: Any, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import torch
+
     small = load_model(f"hf:{checkpoint}", form="raw", max_tokens=12, max_rows=64)
     draw, sizes = small._draw, []
 

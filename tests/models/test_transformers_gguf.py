@@ -10,9 +10,9 @@ import pytest
 
 from semtropy.models import load_model
 from semtropy.models.prompt_template import brief_prompt
+from skips import needs
 
-pytest.importorskip("torch", reason="the extra `transformers` is not installed")
-pytest.importorskip("gguf", reason="the extra `transformers` is not installed")
+needs("torch", "gguf", reason="the extra `transformers` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 TEXTS = [

@@ -261,21 +261,15 @@ def test_bytes_do_not_depend_on_processes_or_hash_seed(tmp_path: Path) -> None:
         paths.append(str(tmp_path / f"{name}.jsonl.gz"))
         write_recording(paths[-1], recording.header, recording.rows)
     written: list[dict[str, bytes]] = []
-    # Figures, which take longer than the study, are made of the results alone: two runs of them are compared.
-    for processes, hash_seed, figures in (("1", "0", True), ("2", "1", False), ("3", "77", True)):
+    for processes, hash_seed in (("1", "0"), ("3", "77")):
         out, folder = tmp_path / f"{processes}.json", tmp_path / processes
         command = [sys.executable, "-m", "semtropy", "evaluate", *paths, "--train", "10", "--seeds", "2"]
-        command += ["--budgets", "1-4", "--processes", processes, "--json", str(out)]
-        subprocess.run(
-            [*command, *(["--out", str(folder)] if figures else [])],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            check=True,
-            capture_output=True,
-        )
+        command += ["--budgets", "1-4", "--processes", processes, "--json", str(out), "--out", str(folder)]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        subprocess.run(command, env=environment, check=True, capture_output=True)
         written.append({path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
         written[-1]["json"] = out.read_bytes()
-    assert written[0] == written[2]
-    assert written[1]["json"] == written[0]["json"]
+    assert written[0] == written[1]
     assert {"report.html", "tables.md", "tables.tex", "results.json", "a--d.pdf", "a--d.png"} <= set(
         written[0]
     )
