@@ -1,4 +1,4 @@
-"""`python -m training data|prepare|teach|write|distil|student|adapt|export|tune|groups|evaluate`: see README.md."""
+"""`python -m training STEP`, in the order of the steps below: see README.md."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
     steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil,
-             "student": _student, "adapt": _adapt, "export": _export, "tune": _tune, "groups": _groups,
-             "evaluate": _evaluate}  # fmt: skip
+             "student": _student, "adapt": _adapt, "export": _export, "large": _large, "tune": _tune,
+             "groups": _groups, "evaluate": _evaluate}  # fmt: skip
     parser.add_argument("step", choices=tuple(steps))
     parser.add_argument(
         "--raw", type=Path, default=Path("training/raw"), help="the downloaded sources (README.md)"
@@ -128,6 +128,18 @@ def _export(arguments: argparse.Namespace) -> None:
     settings(folder)
 
 
+def _large(arguments: argparse.Namespace) -> None:
+    from .assemble import judge_folder
+    from .large import export_large
+    from .model import load
+
+    build = arguments.build
+    (build / "large").mkdir(exist_ok=True)
+    export_large(build / "adapter.pt", load(build / "mpnet.pt"), build / "large")
+    wheels = sorted(arguments.raw.glob("all_mpnet_base_v2_*.whl"))
+    judge_folder(wheels, build / "large", _judge(arguments), build / "large-judge")
+
+
 def _tune(arguments: argparse.Namespace) -> None:
     from .tune import calibrations
 
@@ -149,7 +161,9 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from .evaluate import Onnx, inference, support, wordings
 
     folder, shared = _judge(arguments), arguments.shared
-    score = Onnx(folder / "sentences.onnx", folder / "tokenizer.json", arguments.threads)
+    own = folder / "sentences-tokenizer.json"
+    tokenizer = own if own.is_file() else folder / "tokenizer.json"
+    score = Onnx(folder / "sentences.onnx", tokenizer, arguments.threads)
     print(json.dumps({"wordings": wordings(shared / "wordings.jsonl.gz", arguments.side, score)}), flush=True)
     print(json.dumps({"mnli": inference(shared / "nli" / "mnli-val.jsonl.gz", score)}), flush=True)
     if arguments.side == "test":

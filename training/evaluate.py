@@ -153,6 +153,7 @@ class Onnx:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        self._inputs = [item.name for item in self._session.get_inputs()]
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(512, strategy="only_first")
         self._threads = threads
@@ -169,5 +170,6 @@ class Onnx:
         encoding = self._tokenizer.encode(f"{question} {a}".strip(), b)
         feeds = (encoding.ids, encoding.attention_mask, encoding.type_ids)
         names = ("input_ids", "attention_mask", "token_type_ids")
-        arrays = {name: np.array([values], dtype=np.int64) for name, values in zip(names, feeds, strict=True)}
+        known = dict(zip(names, feeds, strict=True))
+        arrays = {name: np.array([known[name]], dtype=np.int64) for name in self._inputs}
         return np.asarray(self._session.run(None, arrays)[0][0])

@@ -6,6 +6,8 @@ was published. Biases, norms, the bias of attention by distance and the head are
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +19,6 @@ from .model import CrossEncoder, begin, trained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from .model import Start
 
@@ -44,17 +45,21 @@ class Adapted(nn.Module):
         return self.base.weight + SCALE * (self.b @ self.a)
 
     def approach(self, weight: torch.Tensor) -> None:
-        """Take as adapter the best of its rank for a given weight."""
-        u, s, v = torch.linalg.svd((weight - self.base.weight).float(), full_matrices=False)
+        """Take as adapter the best of its rank for a given weight, up to the error of a randomised decomposition."""
+        change = (weight.to(self.base.weight) - self.base.weight).detach()
+        u, s, v = torch.svd_lowrank(change, q=min(RANK + 16, *change.shape), niter=4)
         root = (s[:RANK] / SCALE).sqrt()
         self.b.data.copy_(u[:, :RANK] * root)
-        self.a.data.copy_(root[:, None] * v[:RANK])
+        self.a.data.copy_((v[:, :RANK] * root).T)
 
 
-def adapted(start: Start, seed: int, teacher: CrossEncoder | None = None) -> CrossEncoder:
+def adapted(
+    start: Start, seed: int, teacher: CrossEncoder | None = None, device: str = "cpu"
+) -> CrossEncoder:
     """The network of the start with an adapter: untrained, or as near to a trained teacher as its rank allows."""
     model = begin(start, seed)
     _wrap(model)
+    model = model.to(device)
     if teacher is not None:
         known = teacher.state_dict()
         for name, layer in _layers(model):
@@ -126,7 +131,7 @@ def adapt(
     encoded = train.Encoded(examples.triples, start.tokenizer, device)
     opinions = np.load(build / "opinions.npz")
     made = train.both_teachers(examples, opinions["first"], opinions["second"], (0.6, 0.45, 0.45))
-    model = adapted(start, 4, _mean(build)).to(device)
+    model = adapted(start, 4, _mean(build), device)
     train.fit(model, encoded, made, seconds=seconds, rate=rate, tokens=tokens, seed=4)
     save_adapter(build / "adapter.pt", model)
 
@@ -137,3 +142,120 @@ def _mean(build: Path) -> CrossEncoder:
     other = second.state_dict()
     first.load_state_dict({name: (value + other[name]) / 2 for name, value in first.state_dict().items()})
     return first
+
+
+# What would ship: the network without the published tensors, `large.onnx`, and the adapter in 8 bits, `large.npz`.
+# `assemble` puts them together with these tensors.
+
+
+def shipped(model: CrossEncoder) -> dict[str, np.ndarray]:
+    """The two factors of every matrix in 8 bits, with a scale for each row of B and each column of A."""
+    found: dict[str, np.ndarray] = {}
+    for name, layer in _layers(model):
+        factors = {"b": SCALE * layer.b, "a": layer.a}
+        rows = {key: value.detach().double().numpy() for key, value in factors.items()}
+        balance = np.sqrt(np.abs(rows["b"]).max() / np.abs(rows["a"]).max())
+        rows = {"b": rows["b"] / balance, "a": rows["a"] * balance}
+        for key, axis in (("b", 1), ("a", 0)):
+            scale = (np.abs(rows[key]).max(axis, keepdims=True) / 127).astype(np.float16)
+            whole = np.rint(rows[key] / np.maximum(scale.astype(float), 1e-12))
+            place = name.removeprefix("bert.")
+            found[f"{place}.{key}"] = np.clip(whole, -127, 127).astype(np.int8)
+            found[f"{place}.{key}_scale"] = scale
+    return found
+
+
+def skeleton(model: CrossEncoder) -> Any:
+    """The network as ONNX with int8 products, without the tensors that `assemble` puts in."""
+    import onnx
+    from onnx import numpy_helper
+
+    from .export import export
+
+    with tempfile.TemporaryDirectory() as folder:
+        export(model, Path(folder) / "fp32.onnx")
+        made = onnx.load(str(Path(folder) / "fp32.onnx"))
+    graph = made.graph
+    arrays = {item.name: item for item in graph.initializer}
+    nodes: list[Any] = []
+    quantised: dict[str, str] = {}
+    gone = {"bert.embeddings.position_embeddings.weight"}
+    for node in graph.node:
+        place = ".".join(node.name.strip("/").split("/")[1:-1])
+        if node.op_type == "MatMul" and node.input[1] in arrays:
+            gone.add(node.input[1])
+            nodes += _integer_product(node, place, quantised)
+        elif node.op_type == "Gather" and node.input[0] == "bert.embeddings.word_embeddings.weight":
+            gone.add(node.input[0])
+            nodes += _integer_rows(node, place)
+        elif node.op_type == "Gemm" and node.input[1] == "dense.weight":
+            gone.add("dense.weight")
+            nodes += [*_eight_bits(graph, numpy_helper.to_array(arrays["dense.weight"])), node]
+        else:
+            node.input[:] = [name.removeprefix("bert.") if name in gone else name for name in node.input]
+            nodes.append(node)
+    kept = [item for item in graph.initializer if item.name not in gone]
+    for part, value in (("node", nodes), ("initializer", kept)):
+        graph.ClearField(part)
+        getattr(graph, part).extend(value)
+    return made
+
+
+def _integer_product(node: Any, place: str, quantised: dict[str, str]) -> Iterator[Any]:
+    """What replaces `states @ weight`: the states in 8 bits once for all that read them, an integer product, scales."""
+    from onnx import TensorProto, helper
+
+    states, out = node.input[0], node.output[0]
+    if states not in quantised:
+        quantised[states] = states
+        yield helper.make_node(
+            "DynamicQuantizeLinear", [states], [f"{states}_q", f"{states}_s", f"{states}_z"]
+        )
+    yield helper.make_node("MatMulInteger", [f"{states}_q", f"{place}.weight", f"{states}_z"], [f"{out}_i"])
+    yield helper.make_node("Cast", [f"{out}_i"], [f"{out}_f"], to=TensorProto.FLOAT)
+    yield helper.make_node("Mul", [f"{states}_s", f"{place}.scale"], [f"{out}_s"])
+    yield helper.make_node("Mul", [f"{out}_f", f"{out}_s"], [out])
+
+
+def _integer_rows(node: Any, place: str) -> Iterator[Any]:
+    """What replaces looking up rows of a table: rows in 8 bits and their scales."""
+    from onnx import TensorProto, helper
+
+    out = node.output[0]
+    yield helper.make_node("Gather", [f"{place}.weight", node.input[1]], [f"{out}_i"])
+    yield helper.make_node("Gather", [f"{place}.scale", node.input[1]], [f"{out}_s"])
+    yield helper.make_node("Cast", [f"{out}_i"], [f"{out}_f"], to=TensorProto.FLOAT)
+    yield helper.make_node("Mul", [f"{out}_f", f"{out}_s"], [out])
+
+
+def _eight_bits(graph: Any, weight: np.ndarray) -> Iterator[Any]:
+    """The head's matrix in 8 bits, one scale for each row; it is read once, so that it takes no time later."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    scale = (np.abs(weight).max(1, keepdims=True) / 127).astype(np.float32)
+    whole = np.rint(weight / scale).astype(np.int8)
+    graph.initializer.extend(
+        [numpy_helper.from_array(whole, "dense.whole"), numpy_helper.from_array(scale, "dense.scale")]
+    )
+    yield helper.make_node("Cast", ["dense.whole"], ["dense.float"], to=TensorProto.FLOAT)
+    yield helper.make_node("Mul", ["dense.float", "dense.scale"], ["dense.weight"])
+
+
+def export_large(adapter: Path, start: Start, folder: Path) -> CrossEncoder:
+    """Write both files into the folder; the network with the adapter as it is there, to compare with."""
+    import onnx
+
+    model = load_adapter(adapter, start)
+    factors = shipped(model)
+    np.savez_compressed(folder / "large.npz", **factors)
+    for name, layer in _layers(model):
+        place = name.removeprefix("bert.")
+        b, a = (
+            torch.from_numpy(factors[f"{place}.{key}"] * factors[f"{place}.{key}_scale"].astype(np.float32))
+            for key in ("b", "a")
+        )
+        layer.b.data.copy_(b / SCALE)
+        layer.a.data.copy_(a)
+    plain = merged(model, start)
+    onnx.save(skeleton(plain), str(folder / "large.onnx"))
+    return plain

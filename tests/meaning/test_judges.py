@@ -103,9 +103,9 @@ class TestNames:
     def test_load_by_name(self, name: str | None) -> None:
         assert load_judge(name).entails(BATCH[:1])[0] == 1.0
 
-    @pytest.mark.parametrize("name", ["deberta", "nli:", "llm:", ""])
+    @pytest.mark.parametrize("name", ["deberta", "builtin:", "nli:", "llm:", ""])
     def test_unknown_names_the_known(self, name: str) -> None:
-        with pytest.raises(InputError, match="choose one of builtin, exact"):
+        with pytest.raises(InputError, match="choose one of builtin, builtin:FOLDER, exact"):
             load_judge(name)
 
     def test_an_unknown_model_is_named(self) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections import OrderedDict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,6 @@ from .spelling import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from ..nouns import Floats, Judge, Model
     from .partition import Triple
@@ -322,7 +322,16 @@ def load_llm(name: str, model: Model | None = None) -> Llm:
         raise InputError(f"judge llm:{name}: {error}") from error
 
 
-NAMES = ("builtin", "exact", "normalised", "numeric", "nli:NAME_OR_PATH", "llm", "llm:MODEL")
+NAMES = (
+    "builtin",
+    "builtin:FOLDER",
+    "exact",
+    "normalised",
+    "numeric",
+    "nli:NAME_OR_PATH",
+    "llm",
+    "llm:MODEL",
+)
 """The names that `load_judge` knows."""
 _SPELLING: dict[str, Callable[[], Judge]] = {"exact": Exact, "normalised": Normalised, "numeric": Numeric}
 
@@ -332,7 +341,7 @@ def load_judge(
 ) -> Judge:
     """The judge of that name; None is the default one, which ships with the package.
 
-    name   one of `NAMES`; None for the built-in judge
+    name   one of `NAMES`; None for the built-in judge, "builtin:FOLDER" for one like it that you have trained
     cache  an SQLite file that keeps judgements between runs and processes; they are always kept in memory
     model  the model that "llm" asks: `check` gives the one that it checks
 
@@ -343,10 +352,10 @@ def load_judge(
     kind, _, rest = name.partition(":")
     if name in _SPELLING:
         return _SPELLING[name]()
-    if name == "builtin":
-        from .builtin import Builtin
+    if kind == "builtin" and (rest or name == kind):
+        from .builtin import FOLDER, Builtin
 
-        return Cached(Builtin(), path=cache)
+        return Cached(Builtin(Path(rest) if rest else FOLDER), path=cache)
     if kind == "nli" and rest:
         from .networks import load_nli
 

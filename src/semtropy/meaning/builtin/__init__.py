@@ -76,7 +76,7 @@ class Builtin:
     def __init__(self, folder: Path = FOLDER, *, threads: int | None = None) -> None:
         settings = folder / "judge.json"
         if not settings.is_file():
-            raise InputError(f"{settings}: no such file; this copy of semtropy came without its judge")
+            raise InputError(f"{settings}: no such file; the folder of a built-in judge has it")
         made = json.loads(settings.read_text("utf-8"))
         self.name: str = f"{made['name']}.{_REVISION}"
         self._question_tokens: int = made["question_tokens"]
@@ -85,7 +85,9 @@ class Builtin:
         self._networks = dict.fromkeys(("phrase", "sentence", "passage"), phrases)
         reader = folder / "sentences.onnx"
         if reader.is_file():
-            encoder = OnnxEncoder(reader, folder / "tokenizer.json", threads=threads)
+            own = folder / "sentences-tokenizer.json"  # where its words are split in another way
+            tokenizer = own if own.is_file() else folder / "tokenizer.json"
+            encoder = OnnxEncoder(reader, tokenizer, threads=threads)
             self._networks |= dict.fromkeys(("sentence", "passage"), _network(encoder, made["sentences"]))
         self._remembered = lru_cache(4096)(self._reading)
         self._shortened = lru_cache(128)(self._shorten)
