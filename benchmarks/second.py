@@ -342,7 +342,7 @@ def _claim_pair(
             order, picked = rng.permutation(own.shape[1]), rng.integers(other.shape[1])
             few, many, theirs = own[:, order[:3]], own[:, order[:5]], other[:, [picked]]
             for at, votes in enumerate((few, many, theirs)):
-                prior = None if votes is many else SECOND_PRIOR
+                prior = SECOND_PRIOR if votes is theirs else None
                 found[at].append(np.array([belief.mean for belief in posterior(votes, prior=prior)]))
         words = [[Opinion(mean, 1, pooled=mean).weight for mean in map(float, means)] for means in found[2]]
         fold = np.full(graded.sum(), zlib.crc32(row["id"].encode()) // FOLDS % FOLDS)

@@ -20,7 +20,7 @@ from semtropy.stopping import Reason
 from semtropy.verdict import Outcome
 
 QUESTION = "Tell me about Ada Lovelace."
-ANSWER = "Ada Lovelace was born in 1815. She wrote the first program. She kept a parrot. She died in 1901."
+ANSWER = "Ada Lovelace was born in 1815. She wrote the first program. She kept a parrot named Polly. She died in 1901."
 RIGHT = "Ada Lovelace was born in 1815. She wrote the first program. She died in 1852."
 
 
@@ -308,9 +308,9 @@ def test_a_checker_serves_long_and_short() -> None:
 class Helpful(Paragraphs):
     """Also names claims, writes questions and answers them."""
 
-    question = "Question: What pet did Ada Lovelace keep?\nAnswer: a parrot"
+    question = "Question: What was the pet of Ada Lovelace called?\nAnswer: Polly"
 
-    def __init__(self, *texts: str, named: str = "", pet: str = "a parrot", **options: Any) -> None:
+    def __init__(self, *texts: str, named: str = "", pet: str = "Polly", **options: Any) -> None:
         super().__init__(*texts, **options)
         self.named, self.pet, self.prompts = named, pet, []
 
@@ -321,7 +321,7 @@ class Helpful(Paragraphs):
             return [Sample(self.named, token_count=10)]
         if asked.startswith('{"claim"'):
             return [Sample(self.question, token_count=10)]
-        if asked.startswith("What pet"):
+        if asked.startswith("What was the pet"):
             return [Sample(self.pet, token_count=5)] * n
         return super().sample(prompt, n, temperature=temperature, rng=rng)
 
@@ -333,7 +333,7 @@ def test_a_model_names_the_claims_and_the_answer_must_back_them() -> None:
     assert texts == [
         "Ada Lovelace was born in 1815.",
         "She wrote the first program.",
-        "She kept a parrot.",
+        "She kept a parrot named Polly.",
         "Ada died in 1901.",
     ]
     assert all(ANSWER[claim.start : claim.end].endswith(".") for claim in verdict.claims)
@@ -362,16 +362,16 @@ def test_claims_that_no_sample_mentions_are_asked_about() -> None:
 
 
 def test_other_answers_to_a_follow_up_question_contradict_the_claim() -> None:
-    verdict = check(QUESTION, model=Helpful(pet="a cat"), judge=Facts(), ask=True, rng=1)
+    verdict = check(QUESTION, model=Helpful(pet="Tom"), judge=Facts(), ask=True, rng=1)
     parrot = verdict.claims[2]
     assert (parrot.supported, parrot.contradicted) == (0, 3)
     assert parrot.outcome is Outcome.FLAGGED
-    assert parrot.instead == "What pet did Ada Lovelace keep? a cat"
+    assert parrot.instead == "What was the pet of Ada Lovelace called? Tom"
 
 
 def test_without_a_usable_question_the_claim_stays_open() -> None:
     class Leading(Helpful):
-        question = "Question: Did Ada Lovelace keep a parrot?\nAnswer: a parrot"
+        question = "Question: Did Ada Lovelace call it Polly?\nAnswer: Polly"
 
     model = Leading()
     verdict = check(QUESTION, model=model, judge=Facts(), ask=True, rng=1)
@@ -393,6 +393,7 @@ CLAIM = "Evan Wood won a prize in Oslo in 1998."
         ("Question: Where did he win a prize?\nAnswer: Oslo", False),  # whose prize?
         ("Question: Where did Wood win?\nAnswer: Oslo", False),
         ("Question: Who won?\nAnswer: Evan Wood", False),
+        ("Question: What did Evan Wood win?\nAnswer: a prize", False),  # there may be others
         ("Where did Evan Wood win a prize?", False),
         ("Question: ?\nAnswer: ", False),
         ("", False),
@@ -421,7 +422,7 @@ def test_follow_up_questions_keep_the_token_budget() -> None:
         QUESTION, model=model, judge=Facts(), ask=True, budget=Budget(samples=3, tokens=62), rng=1
     )
     assert any(prompt.startswith('{"claim"') for prompt in model.prompts)
-    assert not any(prompt.startswith("What pet") for prompt in model.prompts)
+    assert not any(prompt.startswith("What was the pet") for prompt in model.prompts)
     assert verdict.reason is Reason.TOKENS
 
 

@@ -101,10 +101,26 @@ def _data(claim: str) -> str:
     return json.dumps({"claim": claim}, ensure_ascii=False)
 
 
+def details(claim: str, subject: str | None = None) -> frozenset[str]:
+    """The names and numbers of a claim, its subject's apart: without any, no question has one right answer.
+
+    >>> sorted(details("Ada Lovelace was born in London in 1815.", "Ada Lovelace"))
+    ['1815', 'london']
+    >>> details("Ada Lovelace was known for her gift for poetry.", "Ada Lovelace")
+    frozenset()
+    """
+    _, *rest = claim.split() or [""]
+    found = [word for word in rest if re.search(r"\d", word) or word.strip("\"'“‘(*")[:1].isupper()]
+    if not any(letter.islower() for letter in claim):  # a script without capital letters
+        found = [claim]
+    return content_words(" ".join(found)) - content_words(subject or "")
+
+
 def read_question(reply: str, claim: str, subject: str | None = None) -> tuple[str, str] | None:
     """The question in a reply and the claim's answer to it; None where the reply has none that can be used.
 
-    The answer must be in the words of the claim, and the question must name its subject without saying the answer.
+    The answer must be in the words of the claim and have a name or a number, and the question must name its subject
+    without saying the answer.
 
     >>> claim = "Ada Lovelace lived in London until 1852."
     >>> read_question("Question: Where did Ada Lovelace live?\\nAnswer: London", claim)
@@ -121,6 +137,7 @@ def read_question(reply: str, claim: str, subject: str | None = None) -> tuple[s
     named = 2 * len(asked & names) > len(names) if names else bool(asked & (words - said))
     numbers = {word for word in said if any(letter.isdigit() for letter in word)}
     backed = numbers <= words and len(said & words) >= BACKED * len(said)
-    if not (said - asked and backed and named) or asked & (said - names):
+    specific = said & details(claim, subject)
+    if not (specific and backed and named) or asked & (said - names):
         return None
     return question, answer

@@ -26,18 +26,15 @@ if TYPE_CHECKING:
 MOST_PASSAGES = 2
 """The most passages a second model is asked for: one, and another where the first contradicts a claim."""
 SECOND_PRIOR = ClaimPrior((1.0,), ((1 / MEANS,) * MEANS,))
-"""Claims are pooled less where two models are weighed: one that does not know the subject supports few claims of it."""
+"""What a second model says of the claims is pooled less: one that does not know the subject supports few of them."""
 TRUSTED = 0.75
 """The probability above which a second model's support settles a claim that the samples left open."""
 
 
 def consult_claims(
-    step: Step, about: str, claims: Sequence[Claim], terms: Terms, own: Floats
+    step: Step, about: str, claims: Sequence[Claim], terms: Terms
 ) -> Generator[Draw | Relate, Drawn | Floats | None, Step]:
-    """The last step of a long answer with what second models say of its claims; no failure of theirs costs it.
-
-    own  the votes of the samples, claims x samples
-    """
+    """The last step of a long answer with what second models say of its claims; no failure of theirs costs it."""
     second = terms.second
     open_claims = any(claim.outcome is not Outcome.FLAGGED for claim in step.claims)
     if second is None or not (second.always or open_claims):
@@ -73,7 +70,7 @@ def consult_claims(
             votes.append(related)
             said = _consulted(said, passages, related)
         consulted.append(said)
-    found = tuple(_weighed(step.claims, own, votes)) if votes else step.claims
+    found = tuple(_weighed(step.claims, votes)) if votes else step.claims
     return replace(step, claims=found, second=tuple(consulted))
 
 
@@ -105,9 +102,8 @@ def _consulted(said: Consulted, passages: Sequence[Sample], related: Floats) -> 
     )
 
 
-def _weighed(claims: Sequence[ClaimStep], own: Floats, votes: Sequence[Floats]) -> list[ClaimStep]:
+def _weighed(claims: Sequence[ClaimStep], votes: Sequence[Floats]) -> list[ClaimStep]:
     weights = OpinionWeights.for_claims()
-    alone = posterior(own, prior=SECOND_PRIOR)
     beliefs = [posterior(each[..., SUPPORTS], prior=SECOND_PRIOR) for each in votes]
     found = []
     for number, claim in enumerate(claims):
@@ -115,7 +111,7 @@ def _weighed(claims: Sequence[ClaimStep], own: Floats, votes: Sequence[Floats]) 
             Opinion(each[number].mean * votes[k].shape[1], votes[k].shape[1], pooled=each[number].mean)
             for k, each in enumerate(beliefs)
         ]
-        score = weights(alone[number].mean, opinions)
+        score = weights(claim.agreement.mean, opinions)
         passages = np.concatenate([each[number] for each in votes]).argmax(axis=1)
         support, against = int((passages == SUPPORTS).sum()), int((passages == CONTRADICTS).sum())
         says = "supports" if support > against else "contradicts" if against > support else "silent"

@@ -22,7 +22,7 @@ from ..refusals import declined, missing_answer
 from ..samples import generated_tokens
 from ..stopping import Decided, FixedSamples, Reason, Spent, calibrated_flag
 from ..verdict import Outcome
-from .asking import BRIEFLY, claims_prompt, question_prompt, read_claims, read_question
+from .asking import BRIEFLY, claims_prompt, details, question_prompt, read_claims, read_question
 from .consulting import consult_claims
 from .pooling import ClaimBelief, ClaimPrior, posterior
 from .relating import CONTRADICTS, LONGEST, SILENT, SUPPORTS, Triple, compare, in_full, resolved, votes
@@ -207,8 +207,7 @@ class _LongAnswer:
                 yield from self._follow_up(step)
                 step = self._step(elapsed(), None)
             if step.reason is not None and self.terms.second is not None:
-                votes = self._support()
-                step = yield from consult_claims(step, self.about, self.stated, self.terms, votes)
+                step = yield from consult_claims(step, self.about, self.stated, self.terms)
                 step = replace(step, spent=replace(step.spent, seconds=elapsed()))
             yield step
 
@@ -355,25 +354,29 @@ class _LongAnswer:
         self.left_out, self.stated = max(self.left_out, len(found) - MOST_CLAIMS), tuple(found[:MOST_CLAIMS])
         self.relations = np.zeros((len(self.stated), 0, 3))
 
-    def _silent(self, step: Step) -> list[int]:
-        """The open claims that no sample mentions."""
-        return [
-            number
+    def _to_ask(self, step: Step) -> list[tuple[int, str, str | None]]:
+        """The open claims that no sample mentions and a question can settle, each as it is read, and its subject."""
+        readings = resolved(self.about, self.stated)
+        silent = [
+            (number, *in_full(self.about, readings[number]))
             for number, claim in enumerate(step.claims)
             if claim.outcome is Outcome.UNDECIDED and not claim.supported and not claim.contradicted
         ]
+        return [each for each in silent if details(*each[1:])][:MOST_FOLLOWED]
 
     def _should_ask(self, step: Step) -> bool:
         """Whether follow-up questions come next: they promise more decided claims for a token than more samples do."""
-        silent = self._silent(step)
-        if not self.claims.ask or self.asked or not silent or not self.samples:
+        if not self.claims.ask or self.asked or not self.samples:
+            return False
+        chosen = self._to_ask(step)
+        if not chosen:
             return False
         if step.reason is not None:
             return step.reason in (Reason.UNDECIDABLE, Reason.SAMPLES)
         share, confidence = self._share(), self._confidence()
         open_claims = [claim for claim in step.claims if claim.outcome is Outcome.UNDECIDED]
         beliefs = [cast("ClaimBelief", claim.agreement) for claim in open_claims]
-        followed = [cast("ClaimBelief", step.claims[number].agreement) for number in silent[:MOST_FOLLOWED]]
+        followed = [cast("ClaimBelief", step.claims[number].agreement) for number, _, _ in chosen]
         by_sample = sum(_chance_decided(belief, 1, share, confidence) for belief in beliefs)
         by_asking = sum(_chance_decided(belief, FOLLOW_UPS, share, confidence) for belief in followed)
         words = len(self.answer.text.split())
@@ -382,14 +385,13 @@ class _LongAnswer:
     def _follow_up(self, step: Step) -> Generator[Draw | Compare, Drawn | Floats | None, None]:
         """Ask about the claims that no sample mentions; each answer is a vote on its claim alone."""
         self.asked = True
-        readings = resolved(self.about, self.stated)
         answered: list[tuple[int, Triple]] = []
-        for number in self._silent(step)[:MOST_FOLLOWED]:
-            if self._paid_out():
-                break
-            claim, subject = in_full(self.about, readings[number])
-            replies = yield from self._ask(1, self.terms.answer_temperature, question_prompt(claim))
-            found = read_question(replies[0].text, claim, subject) if replies else None
+        for number, claim, subject in self._to_ask(step):
+            found = None
+            for temperature in (self.terms.answer_temperature, self.terms.temperature):
+                if found is None and not self._paid_out():
+                    replies = yield from self._ask(1, temperature, question_prompt(claim))
+                    found = read_question(replies[0].text, claim, subject) if replies else None
             if found is None or self._paid_out():
                 continue
             question, answer = found
