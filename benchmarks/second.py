@@ -365,7 +365,7 @@ def _judged_votes(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks second", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.second", description=__doc__)
     parser.add_argument(
         "--repeats", type=int, default=10, help="orders of samples per question (default: 10)"
     )
