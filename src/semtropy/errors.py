@@ -82,12 +82,12 @@ class MissingExtra(SemtropyError, ImportError):
     """A part needs a package that is not installed.
 
     >>> str(MissingExtra("xllamacpp", extra="local"))
-    "this needs the package xllamacpp: pip install 'semtropy[local]'"
+    "this needs the extra local (package xllamacpp): pip install 'semtropy[local]'"
     """
 
     def __init__(self, package: str, *, extra: str) -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"this needs the package {package}: pip install 'semtropy[{extra}]'")
+        super().__init__(f"this needs the extra {extra} (package {package}): pip install 'semtropy[{extra}]'")
 
     def __reduce__(self) -> tuple[partial[MissingExtra], tuple[str]]:
         # Errors cross processes; the default way would call the class with the whole message.

@@ -373,9 +373,12 @@ def test_it_groups_by_itself_and_shows_how_far_it_is(
     assert progress[-1].endswith("0:00:00 left")
 
 
+@pytest.mark.parametrize("patience", [0.0, 60.0])
 def test_an_error_further_down_comes_after_what_was_grouped(
-    recording: Path, capsys: pytest.CaptureFixture[str]
+    recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
+    """Also where a line of progress is due, for which the rows are counted."""
+    monkeypatch.setattr("semtropy.cli.progress._FIRST", patience)
     write_recording(recording, HEADER, [{**row, "samples": [{"text": "4"}, {"text": "5"}]} for row in ROWS])
     recording.write_text(recording.read_text() + '{"id": "q3", "question": "?", "samples": 4}\n')
     assert main(["score", str(recording), "--estimator", "histogram", "--json"]) == 1

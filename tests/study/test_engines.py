@@ -33,7 +33,7 @@ def test_without_ray_one_sentence_names_the_extra(
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main([*words(command, tmp_path / "out.jsonl"), "--engine", "ray"]) == 1
     said = capsys.readouterr()
-    assert said.err == "semtropy: this needs the package ray: pip install 'semtropy[ray]'\n"
+    assert said.err == "semtropy: this needs the extra ray (package ray): pip install 'semtropy[ray]'\n"
     assert said.out == ""
     assert list(tmp_path.iterdir()) == []
 

@@ -7,11 +7,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
+from ..errors import InputError, SemtropyError
 from ._options import add_engine, engine_of
 from ._text import json_text, one_line
 
@@ -64,7 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     from .progress import GroupingProgress
 
     def ungrouped() -> int:
-        return sum(not row.clustered for row in open_recording(arguments.recording).rows)
+        count = 0
+        with suppress(SemtropyError):  # a row that cannot be read ends the run, once those before it are scored
+            for row in open_recording(arguments.recording).rows:
+                count += not row.clustered
+        return count
 
     work = partial(
         row_scoring,
