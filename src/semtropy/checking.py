@@ -387,7 +387,7 @@ class Checker:
 
         given = Sample(answer) if isinstance(answer, str) else answer
         if not (given is None or isinstance(given, Sample)):
-            raise InputError(f"answer is a {type(given).__name__}: give its text, or a Sample")
+            raise InputError(f"answer is of type {type(given).__name__}: give its text, or a Sample")
         if given is not None and given.sampling_logprob is None and given.logprob is not None:
             given = replace(given, sampling_logprob=given.logprob)
         question, about = last_question(prompt), judge_question(prompt)

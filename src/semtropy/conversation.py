@@ -42,7 +42,7 @@ def as_messages(prompt: Prompt, system: str | None = None) -> list[dict[str, Any
         _check_last(messages)
     else:
         raise InputError(
-            f"the prompt is a {type(prompt).__name__}: give a question as text, or a list of messages"
+            f"the prompt is of type {type(prompt).__name__}: give a question as text, or a list of messages"
         )
     if system is None:
         return messages
@@ -57,14 +57,14 @@ def _message(message: Any, place: int) -> dict[str, Any]:
         message = dump(exclude_none=True)
     if not isinstance(message, Mapping):
         raise InputError(
-            f"messages[{place}] is a {type(message).__name__}: an object with role and content is expected"
+            f"messages[{place}] is of type {type(message).__name__}: an object with role and content is expected"
         )
     if not isinstance(message.get("role"), str):
         raise InputError(f"messages[{place}].role is missing: user, assistant, system or tool")
     content = message.get("content")
     if content is not None and not isinstance(content, str | list | tuple):
         raise InputError(
-            f"messages[{place}].content is a {type(content).__name__}: text, or a list of parts, is expected"
+            f"messages[{place}].content is of type {type(content).__name__}: text, or a list of parts, is expected"
         )
     return dict(message)
 

@@ -319,11 +319,21 @@ def _table() -> str:
 Options.__doc__ = f"{Options.__doc__}\n\n{_table()}\n"
 
 
+_FLAGS_MEANT = {
+    "max_samples": "write budget=Budget(samples=...)",
+    "max_seconds": "write budget=Budget(seconds=...)",
+    "confidence": "write rule=Decided(threshold, confidence)",
+    "seed": "write rng=...",
+}
+"""Flags of the command line, as Python has them."""
+
+
 def with_defaults(options: Options) -> Options:
     """The options with the defaults of those that are left out; an option that there is not is a `TypeError`."""
     unknown = ", ".join(sorted(set(options) - set(OPTIONS)))
     if unknown:
-        raise TypeError(f"check has no option {unknown}: choose from {', '.join(OPTIONS)}")
+        meant = _FLAGS_MEANT.get(unknown, f"choose from {', '.join(OPTIONS)}")
+        raise TypeError(f"check has no option {unknown}: {meant}")
     defaults = {name: option.default for name, option in OPTIONS.items()}
     return cast("Options", {**defaults, **options})
 

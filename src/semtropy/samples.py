@@ -61,7 +61,7 @@ class Sample:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise InputError(f"text is a {type(self.text).__name__}: an answer is a str")
+            raise InputError(f"text is of type {type(self.text).__name__}: an answer is a str")
         for name in ("tokens", "token_logprobs", "token_entropies"):
             values = getattr(self, name)
             if values is not None and not isinstance(values, tuple):
@@ -152,7 +152,7 @@ def _as_tuple(name: str, values: object) -> tuple[object, ...]:
     except TypeError:
         pass
     raise InputError(
-        f"{name} is a {type(values).__name__}: give a tuple, one entry per token (None where unknown)"
+        f"{name} is of type {type(values).__name__}: give a tuple, one entry per token (None where unknown)"
     )
 
 

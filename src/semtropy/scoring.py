@@ -97,7 +97,7 @@ def _judged_sample(answer: str | Sample) -> Sample:
     if isinstance(answer, str):
         return Sample(answer)
     if not isinstance(answer, Sample):
-        raise InputError(f"answer is a {type(answer).__name__}: expected text or a Sample")
+        raise InputError(f"answer is of type {type(answer).__name__}: expected text or a Sample")
     return answer if answer.sampling_logprob is not None else replace(answer, sampling_logprob=answer.logprob)
 
 
@@ -106,7 +106,7 @@ def _samples(
 ) -> list[Sample]:
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputError(f"texts[{place}] is a {type(text).__name__}: expected text")
+            raise InputError(f"texts[{place}] is of type {type(text).__name__}: expected text")
     known = _column("logprobs", logprobs, len(texts))
     spelled = _column("tokens", tokens, len(texts))
     return [

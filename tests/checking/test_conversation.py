@@ -144,13 +144,13 @@ def test_the_built_in_model_answers_a_conversation(smollm2):
     ("messages", "says"),
     [
         ([], "messages is empty"),
-        (["Who?"], r"messages\[0\] is a str: an object with role and content"),
+        (["Who?"], r"messages\[0\] is of type str: an object with role and content"),
         ([{"content": "Who?"}], r"messages\[0\]\.role is missing"),
-        ([{"role": "user", "content": 5}], r"messages\[0\]\.content is a int"),
+        ([{"role": "user", "content": 5}], r"messages\[0\]\.content is of type int"),
         ([{"role": "user", "content": ""}], r"messages\[0\]\.content is empty"),
         ([*FOLLOW_UP[:2]], "the last message is the assistant's: leave it out"),
         ([SYSTEM], "no user message has text"),
-        (5, "the prompt is a int: give a question as text, or a list of messages"),
+        (5, "the prompt is of type int: give a question as text, or a list of messages"),
     ],
 )
 def test_what_is_wrong_with_messages_is_named(messages, says):

@@ -97,6 +97,10 @@ def test_adapters_take_every_option_but_those_of_the_call() -> None:
 
 
 def test_an_unknown_keyword_names_those_there_are() -> None:
+    with pytest.raises(
+        TypeError, match=r"check has no option max_samples: write budget=Budget\(samples=\.\.\.\)"
+    ):
+        semtropy.check("Why?", max_samples=5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="check has no option colour: choose from model, base_url, api_key"):
         semtropy.check("Why?", colour="red")  # type: ignore[call-arg]
 

@@ -161,7 +161,7 @@ def test_without_the_built_in_judge_spelling_decides_and_says_so(monkeypatch: py
     [
         ("Paris", {}, "texts is one string"),
         ([], {}, "texts is empty"),
-        (["a", None], {"meanings": [0, 0]}, r"texts\[1\] is a NoneType: expected text"),
+        (["a", None], {"meanings": [0, 0]}, r"texts\[1\] is of type NoneType: expected text"),
         (["a"], {"meanings": [0, 1]}, "meanings has 2 entries for 1 texts"),
         (["a"], {"meanings": [0], "logprobs": []}, "logprobs has 0 entries for 1 texts"),
         (["a"], {"meanings": [0], "tokens": [[1], [2]]}, "tokens has 2 entries for 1 texts"),

@@ -325,7 +325,7 @@ def test_a_calibrated_probability_is_moved_and_its_threshold_holds() -> None:
         ({"second": LYON, "second_when": "sometimes"}, "second_when"),
         ({"second": [1]}, "among the answers"),
         ({"second": LYON, "choices": ["a", "b"]}, "plain text"),
-        ({"second": 5}, "is a int"),
+        ({"second": 5}, "is of type int"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options: dict[str, Any], says: str) -> None:

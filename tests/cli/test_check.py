@@ -87,12 +87,22 @@ def test_wrong_usage_is_2_and_named(script, capsys, arguments, says):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], [STEADY, "--file", "x"], [STEADY, "--variance", "1", "--confidence", "0.9"]]
+    "arguments",
+    [
+        [],
+        [STEADY, "--file", "x"],
+        [STEADY, "--variance", "1", "--confidence", "0.9"],
+        [STEADY, "--max-samples", "ten"],
+        [STEADY, "--modle", "m"],
+    ],
 )
-def test_contradictions_are_2(script, arguments):
+def test_contradictions_are_2_and_one_line(script, capsys, arguments):
     with pytest.raises(SystemExit) as ended:
         run(script, *arguments)
     assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("semtropy check: ")
+    assert said.count("\n") == 1
 
 
 def test_a_calibration_gives_a_probability_and_decides(script, capsys, tmp_path):
@@ -281,7 +291,10 @@ def test_models_fetch_says_where(capsys, smollm2):
     [
         (["check", "x", "--modle", "smollm2"], "there is no option --modle: did you mean --model?"),
         (["check", "x", "--max-sampels=3"], "there is no option --max-sampels: did you mean --max-samples?"),
-        (["recording", "info", "x", "--zzzz"], "there is no option --zzzz\n"),
+        (
+            ["recording", "info", "x", "--zzzz"],
+            "there is no option --zzzz (`semtropy recording info --help` lists",
+        ),
         (["chekc", "x"], "there is no command chekc: did you mean check?"),
         (["recording", "zzzz"], "there is no command zzzz: choose one of info, verify, merge, export"),
     ],

@@ -63,7 +63,7 @@ def test_one_that_gives_none_is_not_asked_for_ever(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("reply", "says"),
-    [(5, "returned a int"), ([5, "a"], "returned a list of int, str"), (None, "returned a NoneType")],
+    [(5, "returned int: return the answer"), ([5, "a"], "returned int, str"), (None, "returned NoneType")],
 )
 def test_what_is_no_answer_is_named(kind, reply, says):
     with pytest.raises(BadReply, match=says):
@@ -80,7 +80,7 @@ def test_a_function_that_forgets_to_await_is_named():
 
 
 def test_what_is_no_model_is_named():
-    with pytest.raises(InputError, match="model is a int: give a name"):
+    with pytest.raises(InputError, match="model is of type int: give a name"):
         check("Capital?", model=5)
 
 

@@ -787,7 +787,7 @@ def test_openai_s_response_format_is_a_schema() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"schema": "city"}, "schema is a str"),
+        ({"schema": "city"}, "schema is of type str"),
         ({"schema": {"properties": ["city"]}}, "properties must be an object"),
         ({"schema": {"x": {1, 2}}}, "cannot be written as JSON"),
         ({"choices": "ABC"}, "must be a list of texts"),

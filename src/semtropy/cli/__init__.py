@@ -53,8 +53,8 @@ class _Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """End with usage and message; control characters of the arguments are shown as escapes."""
-        super().error(printable(message))
+        """End with one line; control characters of the arguments are shown as escapes."""
+        self.exit(2, f"{self.prog}: {printable(message)} (`{self.prog} --help` lists what there is)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:

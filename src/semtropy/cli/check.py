@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 EXIT_CODES = {Outcome.STEADY: 0, Outcome.FLAGGED: 3, Outcome.UNDECIDED: 4, Outcome.NO_ANSWER: 5}
 
 
+_LONGEST = 200  # characters of a prompt that are shown with its verdict
+
+
 # The files that options name; `-` is standard input.
 
 
@@ -125,21 +128,22 @@ async def _outcomes(
 
 def _line(prompt: str, outcome: Any, *, as_json: bool) -> str:
     """What is printed for a prompt: one line, whatever the answer contains."""
+    shown = prompt if len(prompt) <= _LONGEST else f"{prompt[:_LONGEST]} ..."
     if isinstance(outcome, SemtropyError):
         if as_json:
             return json_text({"question": prompt, "error": str(outcome)})
-        return _on_one_line(f"failed    {prompt}: {outcome}")
+        return _on_one_line(f"failed    {shown}: {outcome}")
     if as_json:
         return json_text(outcome.to_dict())
     if outcome.fields or outcome.claims:
         found = outcome.headline().rstrip(".")
         return _on_one_line(
-            f"{outcome.outcome:9} {found}  {outcome.samples:2} samples  {prompt} -> {outcome.answer}"
+            f"{outcome.outcome:9} {found}  {outcome.samples:2} samples  {shown} -> {outcome.answer}"
         )
     agreement = "" if outcome.agreement is None else f"{outcome.agreement.mean:4.0%} again  "
     return _on_one_line(
         f"{outcome.outcome:9} {agreement}{outcome.entropy.mean:.2f} nats  {outcome.samples:2} samples  "
-        f"{prompt} -> {outcome.answer}"
+        f"{shown} -> {outcome.answer}"
     )
 
 

@@ -66,7 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     def ungrouped() -> int:
         count = 0
-        with suppress(SemtropyError):  # a row that cannot be read ends the run, once those before it are scored
+        with suppress(
+            SemtropyError
+        ):  # a row that cannot be read ends the run, once those before it are scored
             for row in open_recording(arguments.recording).rows:
                 count += not row.clustered
         return count

@@ -119,5 +119,6 @@ def _check_prior(name: str, prior: object) -> None:
         raise InputError(f"the estimator {name} takes no prior")
     if not isinstance(prior, expected):
         raise InputError(
-            f"prior is a {type(prior).__name__}: the estimator {name} takes a semtropy.estimators.{expected.__name__}"
+            f"prior is of type {type(prior).__name__}: the estimator {name} takes a "
+            f"semtropy.estimators.{expected.__name__}, such as {expected.__name__}.load(FILE)"
         )

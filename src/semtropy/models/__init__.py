@@ -57,5 +57,10 @@ def load_model(name: str, **options: Any) -> Model:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown is None or unknown[1] not in options:
             raise
-        raise InputError(f"the model {form} has no option {unknown[1]}") from error
+        endpoint = (
+            ": for an endpoint, name its model as openai:MODEL"
+            if unknown[1] in ("base_url", "api_key")
+            else ""
+        )
+        raise InputError(f"the model {form} has no option {unknown[1]}{endpoint}") from error
     return model

@@ -43,7 +43,7 @@ def as_model(model: str | Model | AskFunction, **options: Any) -> Model:
         return model
     if not callable(model):
         raise InputError(
-            f"model is a {type(model).__name__}: give a name, an object with `name` and `sample`, or a function "
+            f"model is of type {type(model).__name__}: give a name, an object with `name` and `sample`, or a function "
             "(messages, n, temperature) that returns answers"
         )
     calls = (model, getattr(model, "__call__", None))  # noqa: B004
@@ -127,7 +127,8 @@ class FunctionModel:
         answers = [reply] if isinstance(reply, str | Sample) else reply
         if not isinstance(answers, Sequence) or not all(isinstance(each, str | Sample) for each in answers):
             raise BadReply(
-                f"the model function {self.name} returned {_described(reply)}: a list of texts or Samples is expected"
+                f"the model function {self.name} returned {_described(reply)}: return the answer as text, or a list "
+                "of texts or Samples"
             )
         samples = [Sample(each) if isinstance(each, str) else each for each in answers]
         self._weighs |= {sample.logprob is not None for sample in samples}
@@ -161,5 +162,5 @@ class AsyncFunctionModel(FunctionModel):
 def _described(reply: Any) -> str:
     if isinstance(reply, Sequence):
         kinds = sorted({type(each).__name__ for each in reply})
-        return f"a list of {', '.join(kinds)}"
-    return f"a {type(reply).__name__}"
+        return ", ".join(kinds)
+    return type(reply).__name__

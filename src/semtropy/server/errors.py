@@ -51,8 +51,7 @@ def as_problem(error: Exception) -> Problem:
 _WHOLE, _NUMBER, _OBJECT = "must be a whole number", "must be a number", "must be an object"
 _PLAIN = {
     "extra_forbidden": "unknown field (docs/gateway.md lists those that are there)",
-    "missing": "this field is missing",
-    "json_invalid": "the body is not JSON ({error})",
+    "missing": "is missing",
     "string_type": "must be a string",
     "string_too_short": "must not be empty",
     "string_too_long": "has more than {max_length} characters",
@@ -82,10 +81,12 @@ _PLAIN = {
 
 def validation_message(error: Mapping[str, Any]) -> str:
     """What an error of pydantic says, with its place and in our words; the input is not repeated."""
-    place = ".".join(str(part) for part in error["loc"] if part != "body")
+    if error["type"] == "json_invalid":  # its place is a number of characters
+        return f"the body is not JSON ({error['ctx']['error']} at character {error['loc'][-1]})"
+    place = ".".join(str(part) for part in error["loc"] if part != "body") or "the body"
     plain = _PLAIN.get(error["type"])
     message = str(error["msg"]) if plain is None else plain.format(**error.get("ctx", {}))
-    return f"{place}: {message}" if place else message
+    return message if error["type"] == "value_error" and place == "the body" else f"{place}: {message}"
 
 
 def error_kind(error: Exception) -> str:

@@ -223,7 +223,7 @@ def read_completion_request(
     if chosen is not None:  # the upstream must not see `semtropy`; without it, it gets the client's own bytes
         raw = _without_options(body)
     if header is not None:
-        more = _object(parse_json(header.encode("latin-1", "replace")), "X-Semtropy")
+        more = _object(parse_json(header.encode("latin-1", "replace"), "X-Semtropy"), "X-Semtropy")
         chosen = {**_object({} if chosen is None else chosen, "semtropy"), **more}
     try:
         options = CheckOptions.model_validate({} if chosen is None else _object(chosen, "semtropy"))
@@ -242,13 +242,14 @@ def _without_options(body: dict[str, Any]) -> bytes:
         raise Problem(400, message) from None
 
 
-def parse_json(raw: bytes) -> Any:
+def parse_json(raw: bytes, name: str = "the body") -> Any:
     """Parse JSON strictly: no NaN or Infinity, no lone surrogates."""
     try:
         parsed = json.loads(raw, parse_constant=_no_constant)
         json.dumps(parsed, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise Problem(400, f"the body is not JSON: {type(error).__name__}") from None
+        why = f" ({error.msg} at character {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
+        raise Problem(400, f"{name} is not JSON{why}") from None
     return parsed
 
 

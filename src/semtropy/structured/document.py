@@ -284,13 +284,13 @@ def as_schema(source: Any) -> dict[str, Any]:
     if isinstance(source, type):
         return schema_of_type(source)
     raise InputError(
-        f"schema is a {type(source).__name__}: give a JSON schema, a dataclass, a TypedDict or a pydantic model"
+        f"schema is of type {type(source).__name__}: give a JSON schema, a dataclass, a TypedDict or a pydantic model"
     )
 
 
 def _checked(schema: Any) -> dict[str, Any]:
     if not isinstance(schema, Mapping):
-        raise InputError(f"schema is a {type(schema).__name__}: a JSON schema is an object")
+        raise InputError(f"schema is of type {type(schema).__name__}: a JSON schema is an object")
     try:
         copied: dict[str, Any] = json.loads(json.dumps(schema))
     except (TypeError, ValueError, RecursionError) as error:

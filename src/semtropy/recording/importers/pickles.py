@@ -392,7 +392,9 @@ class _Machine:
             if len(key) > 16 or self.tuple_keys > MOST_TUPLE_KEYS or not ATOMS.issuperset(map(type, key)):
                 raise InputError("a key is a tuple of other things than a few texts and numbers")
         elif type(key) not in ATOMS:
-            raise InputError(f"a key is a {type(key).__name__}, not a text, a number or a tuple of them")
+            raise InputError(
+                f"a key is of type {type(key).__name__}, not a text, a number or a tuple of them"
+            )
         return key
 
     def pairs(self, found: list[Any]) -> Iterator[tuple[Any, Any]]:

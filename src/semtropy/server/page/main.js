@@ -251,7 +251,7 @@ function tell() {
   second(verdict);
   const most = Number(at("budget").max) || 10;
   at("more").textContent = `Draw ${plural(most, "sample")} anyway`;
-  at("more").hidden = samples >= most;
+  at("more").hidden = samples >= most || shown.all; // a second model keeps some of the samples for itself
   at("to-what-if").hidden = samples === 0 || Boolean(parts); // nothing could be left out, or samples lack their parts
 }
 
@@ -281,6 +281,7 @@ function more() {
   at("choices").value = shown.choices ?? "";
   at("schema").value = shown.schema ?? "";
   begin(() => ({ ...asked(), rule: { samples: most }, budget: { samples: most } }));
+  shown.all = true;
 }
 
 // The what-if of the check on the page, or of the last one that is kept.
