@@ -54,10 +54,8 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from .conversation import Prompt
     from .inquiry.loop import Triple
-    from .nouns import Estimator, Floats, Judge, Model
-    from .stopping import Rule
+    from .nouns import Floats
     from .structured import Structure
     from .verdict import Verdict
 

@@ -15,8 +15,6 @@ from .errors import InputError
 from .stopping import Reason, Spent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .nouns import Belief, Partition, Sample
 
 

@@ -38,9 +38,7 @@ from .inputs import LARGEST_SIZE, check_counts, clean_floors
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..nouns import Evidence
-
-    Floats = NDArray[np.float64]
+    from ..nouns import Evidence, Floats
 
 
 # Sufficient statistics of one question's samples, rounded to the precision of the log-probabilities.

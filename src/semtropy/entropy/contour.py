@@ -43,11 +43,10 @@ from ..errors import ConvergenceError, InputError
 from .dirichlet import dirichlet_variance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
+
     Complexes = NDArray[np.complex128]
 
 

@@ -12,7 +12,8 @@ from ..errors import ConvergenceError, InputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
+
 
 SMALLEST, LARGEST = 1e-100, 1e15
 

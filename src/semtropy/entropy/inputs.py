@@ -15,7 +15,7 @@ from .contour import exact_room
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
 
 
 # Floors come from sums of exponentials of rounded log-probabilities: an excess over 1 up to this is rounding.

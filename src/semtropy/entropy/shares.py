@@ -23,11 +23,8 @@ from .contour import Problems, exact_room, solve
 from .inputs import ends
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ..nouns import Floats
     from .distribution import PosteriorComponent
-
-    Floats = NDArray[np.float64]
 
 
 TOLERANCE = 1e-5  # of the entropy's moments, which converge after the constants used here

@@ -30,7 +30,7 @@ from .inputs import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
 
 
 # Self-normalised importance sampling with uniform proposals: the paper's integrator, to reproduce its numbers.

@@ -29,7 +29,7 @@ from .truncated_dirichlet import Moments
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
 
 
 # Columns whose estimated log-weight is this far below the best are not integrated. Estimates are off by less than a

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from ..conversation import Prompt
-    from ..nouns import Belief, Floats, Sample, Token
+    from ..nouns import Floats, Token
     from ..second import Consultation
     from ..stopping import Calibrated, Rule
     from .steps import FieldReading

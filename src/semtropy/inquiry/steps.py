@@ -14,14 +14,9 @@ from ..nouns import Agreement, Belief, Distribution, Evidence, Partition, Sample
 from ..verdict import Meaning, Outcome, Wording
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from numpy.typing import NDArray
-
+    from ..nouns import Floats
     from ..second import Consulted
     from ..stopping import Reason, Spent
-
-    Floats = NDArray[np.float64]
 
 
 # What is known after a round of sampling: of the answer as a whole, and of each field of a structured one.

@@ -21,7 +21,7 @@ from ..errors import InputError, ModelError, PromptTooLong
 from ..nouns import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.random import Generator
 

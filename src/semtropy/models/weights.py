@@ -18,12 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import InputError, MissingExtra, WeightsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Progress = Callable[[int, int], None]
 """Progress callback: bytes so far, bytes in total."""

@@ -17,7 +17,7 @@ from ..samples import is_certain
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
 
 
 # The relations of a question's texts: which entails or contradicts which, judged once for every pairwise method.

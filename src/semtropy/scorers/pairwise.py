@@ -11,7 +11,8 @@ from ..estimators.counts import coverage_adjusted
 from ..nouns import Beliefs
 
 if TYPE_CHECKING:
-    from .row import Floats, ScorerRow
+    from ..nouns import Floats
+    from .row import ScorerRow
 
 
 def agreement(row: ScorerRow) -> Floats:

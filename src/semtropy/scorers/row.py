@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..evidence import Evidence
+    from ..nouns import Floats
     from ..recording import Row
     from ..recording.arrays import SampleArrays
 
-    Floats = NDArray[np.float64]
     Places = NDArray[np.intp]
 
 # The column of a recording that each field of a row is read from, those of samples first.

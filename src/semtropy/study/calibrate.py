@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from ..claims import ClaimPrior
     from ..inquiry.steps import ClaimStep
-    from ..nouns import Belief, Estimator, Evidence, Judge
-    from .evaluate.metrics import Bools, Floats
+    from ..nouns import Belief, Estimator, Evidence, Floats, Judge
+    from .evaluate.metrics import Bools
     from .evaluate.prepare import RecordingSource
 
 __all__ = ["FittedCalibration", "fit_calibration"]

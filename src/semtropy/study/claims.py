@@ -29,10 +29,9 @@ from .evaluate.metrics import auroc
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..nouns import Judge
+    from ..nouns import Floats, Judge
     from ..recording import Row
 
-    Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
 

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from ...nouns import Floats
 
 
 # Cubic Hermite interpolation: the cubic between two knots, and slopes that keep an interpolant monotone.

@@ -22,9 +22,8 @@ from .unseen import pitman_yor_table
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from ...nouns import Floats
     from .sampling import ConditionalAverage
-
-    Floats = NDArray[np.float64]
 
 
 # One component of a posterior: a product density over meaning probabilities, and the range of entropies it allows.

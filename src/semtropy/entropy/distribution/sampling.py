@@ -22,12 +22,8 @@ from .share_density import Factor, Splits
 from .unseen import pitman_yor_table, shared_table, symmetric_table
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .interpolation import EntropyTable
+    from ...nouns import Floats
     from .share_density import ShareTable
-
-    Floats = NDArray[np.float64]
 
 
 # The entropy's distribution given all probabilities but one, averaged over lattice draws of those probabilities.

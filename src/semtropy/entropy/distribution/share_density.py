@@ -25,7 +25,7 @@ from .interpolation import cubic_and_slope, interpolate, limited_slopes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from ...nouns import Floats
 
 
 # One meaning's factor (floor + y)^p y^(q - 1) of a product density, y being its probability above its lower bound.

@@ -32,9 +32,7 @@ from .share_density import beta_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from ...nouns import Floats
 
 
 # Exact moments of the entropy of unseen meanings, and the reflected gamma distribution that has the first three.

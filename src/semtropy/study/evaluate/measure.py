@@ -25,7 +25,8 @@ from .results import AdaptiveCurve, AlphaTrial, Cell, Comparison, EvaluatedRecor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .metrics import Bools, Floats
+    from ...nouns import Floats
+    from .metrics import Bools
     from .prepare import StudyRecording
     from .resampling import Scores
 

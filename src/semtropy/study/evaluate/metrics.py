@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
+    from ...nouns import Floats
+
     Bools = NDArray[np.bool_]
     Counts = NDArray[np.float32]
 

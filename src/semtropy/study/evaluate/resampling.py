@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...estimators.fitting import TrainingQuestion
-    from ...nouns import Beliefs, Estimator, Evidence
+    from ...nouns import Beliefs, Estimator, Evidence, Floats
     from ...recording import Row
     from ...recording.arrays import SampleArrays
     from ...scorers.row import Scorer
-    from .metrics import Floats
 
 
 # What sees evidence alone: the estimators, and the agreement of `bayes`.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .metrics import Floats
+    from ...nouns import Floats
 
 
 # Six decimals are more than an AUROC is known to, and keep files small.

@@ -26,7 +26,7 @@ from ...nouns import Question
 from ...recording.limits import LIFT, Limits, gunzip, json_values, too_many_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 # Reads rows of questions from a file or a folder of files: JSON lines, JSON, CSV, Parquet, Arrow; gzip or not.

@@ -14,9 +14,8 @@ from ..engines import RayEngine
 from .driver import Outcome, QuestionTask, TaskBackend, drive, drive_async
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
-    from .driver import Outcome, QuestionTask
     from .requests import GenerationPlan
 
 MakeModel = Callable[

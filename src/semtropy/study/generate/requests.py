@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ...samples import without_certainty
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...nouns import Question, Sample
 
 
