@@ -49,6 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
     skips.install(config)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ray's tests first: one worker makes the cluster, and the other is not left waiting for it at the end."""
+    items.sort(key=lambda item: item.path.name != "test_ray.py")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Each worker takes the tests of a file in one go, so that what they share is made once, and helps at the end."""

@@ -28,10 +28,11 @@ from semtropy.study import example_recording
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_RUN = re.compile(r"<!-- not run: .+ -->\s*$")
-# What needs torch, a cluster, a set of questions that is not shipped, or a second machine.
-ELSEWHERE = re.compile(r"hf:|ray|--data |gpu-1|localhost|merge shard|completions:my-model")
-# Commands that need a shell: pipes, redirections, variables, patterns of files.
+# What needs torch, a cluster, a set of questions that is not shipped, or a second machine; test_demo.py runs the demo.
+ELSEWHERE = re.compile(r"hf:|ray|--data |gpu-1|localhost|merge shard|completions:my-model|semtropy demo$")
+# Commands that need a shell: pipes, variables, patterns of files.
 SHELL = re.compile(r"[|<>;&$*`]")
+REDIRECTED = re.compile(r" > (\S+)$")
 OUTCOMES = {0, 3, 4, 5}
 STORE = "semtropy generate --dataset facts --limit 8 --samples 5 --model smollm2 --no-p-true --out runs/facts"
 
@@ -75,9 +76,9 @@ def folder(tmp_path: Path) -> Path:
     few = "\n".join([header, *map(json.dumps, fewer)])
     for name in ("run.jsonl", "mine.jsonl"):
         (tmp_path / name).write_text(few)
-    for name in ("run.jsonl.gz", "graded.jsonl.gz"):
-        (tmp_path / name).write_bytes(gzip.compress(recording.encode()))
-    (tmp_path / "my-recording.jsonl.gz").write_bytes(gzip.compress(few.encode()))
+    (tmp_path / "graded.jsonl.gz").write_bytes(gzip.compress(recording.encode()))
+    for name in ("run.jsonl.gz", "my-recording.jsonl.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(few.encode()))
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "one.jsonl.gz").write_bytes(gzip.compress(few.encode()))
     (tmp_path / "questions.txt").write_text("What is the capital of France?\nWho wrote Hamlet?\n")
@@ -106,6 +107,8 @@ def run(
         command = command.replace("openai:MODEL", "openai:m")
         if command.startswith("semtropy generate"):
             command = command.replace("--model smollm2", "--model scripted:script.json")
+        redirected = REDIRECTED.search(command)
+        command = REDIRECTED.sub("", command)
         if SHELL.search(command):
             program = f"{shlex.quote(sys.executable)} -m semtropy"
             line = re.sub(r"^semtropy", program, command)
@@ -118,7 +121,10 @@ def run(
             code = main(words)
         except SystemExit as error:  # wrong usage, or --help
             code = int(error.code or 0)
-        return code, capsys.readouterr().err
+        said = capsys.readouterr()
+        if redirected:
+            Path(redirected[1]).write_text(said.out)
+        return code, said.err
 
     return do
 
@@ -149,15 +155,28 @@ def starts(command: str, folder: Path, endpoint: str) -> None:
         started.communicate()
 
 
+@pytest.fixture(scope="module")
+def served() -> set[str]:
+    """The `serve` commands that have been started: the same one stands on several pages."""
+    return set()
+
+
 @pytest.mark.parametrize("page", [page for page, commands in COMMANDS.items() if commands])
 def test_commands_run(
-    page: str, folder: Path, endpoint: str, smollm2: Any, run: Callable[[str], tuple[int, str]]
+    page: str,
+    folder: Path,
+    endpoint: str,
+    smollm2: Any,
+    run: Callable[[str], tuple[int, str]],
+    served: set[str],
 ) -> None:
     if page == "docs/store.md":
         assert run(STORE)[0] == 0
     for command in COMMANDS[page]:
         if command.startswith("semtropy serve"):
-            starts(command, folder, endpoint)
+            if command not in served:
+                starts(command, folder, endpoint)
+                served.add(command)
             continue
         code, said = run(command)
         allowed = OUTCOMES if command.startswith("semtropy check") else {0}

@@ -108,7 +108,10 @@ HELD_BY = {
         "server/test_faults.py::test_the_budget_of_seconds_holds_while_the_judge_works",
     ),
     "7 a megabyte of answer": ("server/test_faults.py::test_a_megabyte_of_answer_is_judged_by_its_ends",),
-    "8 SIGTERM": ("server/test_limits.py::test_a_signal_to_stop_ends_with_status_0",),
+    "8 SIGTERM": (
+        "server/test_operations.py::test_a_signal_lets_requests_finish",
+        "server/test_operations.py::test_several_workers_add_up",
+    ),
     "8 many small pieces of a stream": ("server/test_faults.py::test_the_splitter_takes_linear_time",),
     "9 heads, slow connections, names of models": (
         "server/test_limits.py::test_a_head_has_a_size",

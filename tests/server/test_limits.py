@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -380,22 +375,3 @@ def test_names_of_models_do_not_fill_a_map() -> None:
     assert known.get(("key",), "model 99", "/x").refused == {"seed"}
     assert known.get(("key",), "model 1", "/x").refused == frozenset()
     assert known.get(("another key",), "model 99", "/x").refused == frozenset()
-
-
-# Signals
-
-
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_signal_to_stop_ends_with_status_0(tmp_path: Path, workers: str) -> None:
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps({"*": UNSURE}))
-    command = [sys.executable, "-m", "semtropy", "serve", "--port", "0", "--judge", "exact"]
-    command += ["--model", f"scripted:{script}", "--workers", workers]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr is not None
-        for line in running.stderr:
-            if '"ready"' in line:
-                break
-        running.send_signal(signal.SIGTERM)
-        running.stderr.read()
-        assert running.wait(30) == 0

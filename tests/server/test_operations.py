@@ -572,12 +572,13 @@ def test_a_signal_lets_requests_finish(tmp_path: Path) -> None:
         assert replies[0].json()["semtropy"]["flagged"] is False
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{url}/healthz")
+    assert running.returncode == 0
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert any(line["event"] == "request" and line.get("flagged") is False for line in lines)
 
 
 def test_several_workers_add_up(tmp_path: Path) -> None:
-    with process(tmp_path, "--workers", "2") as (_, url):
+    with process(tmp_path, "--workers", "2") as (running, url):
         replies = together(url, [{"prompt": f"Who {k}?"} for k in range(24)])
         assert {reply.status_code for reply in replies} == {200}  # /readyz speaks for both
         drawn = sum(reply.json()["samples"] for reply in replies)
@@ -585,6 +586,7 @@ def test_several_workers_add_up(tmp_path: Path) -> None:
             found = counters(url)
             assert found['semtropy_requests_total{route="/v1/check",status="200"}'] == 24
             assert found["semtropy_samples_total"] == drawn
+    assert running.returncode == 0
 
 
 def test_readyz_waits_for_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
