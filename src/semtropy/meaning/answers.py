@@ -81,6 +81,8 @@ _SPAN = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*) (?:(?:business|worki
 _NUMERAL = re.compile(
     rf"[-+$€£¥]?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
 )
+_CLOSING = {"close", "closes", "closed", "closing", "end", "ends", "expire", "expires"}
+_BEATS = re.compile(r"\bbpm\b", re.IGNORECASE)
 _COPULAS = {"is", "was", "are", "were", "be", "been", "became", "become", "called", "named", "as"}
 _ASKED = re.compile(r"\b(?:who|whom|whose|which|what|when|where|why|how)\b")
 _OPEN = re.compile(
@@ -133,10 +135,15 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     (False, None)
     >>> same_answer("How far is it?", "It is 5 km.", "5,000 m")
     True
+    >>> same_answer("When does it close?", "8 pm", "It is open until 20:00.")
+    True
+    >>> same_answer("How fast does it beat?", "60-100 bpm", "Between 60 and 100 beats per minute.")
+    True
     >>> same_answer("Who beat Rome?", "Gaul", "Rome beat Gaul.")
     """
     if max(len(a), len(b)) > _LONGEST:
         return None
+    a, b = (_BEATS.sub("beats per minute", text) for text in (a, b))
     if other_code(a, b):
         return False
     if same_code(a, b):
@@ -245,6 +252,8 @@ def amount_said(question: str, text: str) -> str | None:
     words = [word.strip(_MARKS) for word in _EQUATION.sub(r" \g<result> ", text).split()]
     asked = set(_words(_asked(question)))
     telling = (TELLING_WORDS | _WITHIN) - asked
+    if not asked.isdisjoint(_CLOSING):
+        telling -= {"until", "till"}  # what is open until eight closes at eight
     if any(word.casefold() in telling or _NEGATED.search(word.casefold()) for word in words):
         return None
     found, place = [], 0
