@@ -289,7 +289,7 @@ _NUMBER = re.compile(
 )
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b\.?|\b\d{1,2}:\d{2}\b", re.IGNORECASE)
 _SCALE_OF_DEGREES = re.compile(r"(?:°\s?|degrees? )?(celsius|centigrade|fahrenheit|kelvin|(?<=[° ])[cfk]\b)")
-_ROMAN = re.compile(r"(?<=[a-z] )(?:[IVXLC]{2,7}|[IVX])\b(?!\.)")
+_ROMAN = re.compile(r"(?<=[a-z] )(?:[IVXLC]{2,7}\b|[IVX]\b(?!\.))")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
@@ -331,6 +331,8 @@ def contradict(a: str, b: str, question: str = "") -> bool:
     (True, True)
     >>> contradict("It is 324 metres tall.", "324 m (1,063 ft)"), contradict("World War 2", "World War II")
     (False, False)
+    >>> contradict("Born in 1900, he died in World War II.", "He died in World War II")
+    False
     """
     if len(a) > _LONGEST or len(b) > _LONGEST:
         return False
