@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -27,7 +28,13 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def dequantised(smollm2: Any) -> Any:
-    return load_model(f"hf:{smollm2.path}", max_tokens=8)
+    import gguf
+
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # transformers reads the file for each of its parts, which takes long
+        patch.setattr(gguf, "GGUFReader", functools.cache(gguf.GGUFReader))
+        return load_model(f"hf:{smollm2.path}", max_tokens=8)
 
 
 def test_token_ids_are_those_of_llama_cpp(dequantised: Any, llama_url: str) -> None:
