@@ -29,6 +29,9 @@ def main() -> None:
     parser.add_argument(
         "--side", choices=("tune", "test"), default="tune", help="the test is for the last look only"
     )
+    parser.add_argument(
+        "--earlier", type=Path, help="export: weights of an earlier judge, to ship the mean of both"
+    )
     parser.add_argument("--seconds", type=float, nargs="+", help="how long to train: one number, student two")
     parser.add_argument("--shifts", type=float, nargs="+", default=[-1.0, -0.5, 0.0, 0.5])
     parser.add_argument("--hints", type=float, nargs="+", default=[0.0, 1.0, 2.5])
@@ -123,6 +126,9 @@ def _export(arguments: argparse.Namespace) -> None:
 
     build, folder = arguments.build, _judge(arguments)
     model, _ = trained(build / "judge.pt")
+    if arguments.earlier is not None:
+        other = trained(arguments.earlier)[0].state_dict()
+        model.load_state_dict({name: (value + other[name]) / 2 for name, value in model.state_dict().items()})
     export(model, build / "fp32.onnx")
     quantise(build / "fp32.onnx", folder / "sentences.onnx")
     settings(folder)
