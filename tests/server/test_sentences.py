@@ -23,7 +23,7 @@ def test_right_answers_in_different_wordings_are_not_flagged(provider, monkeypat
     monkeypatch.setattr("semtropy.server.instruments.load_judge", lambda name, **options: judge)
     outcomes: Counter[str] = Counter()
     with emulate(provider, SENTENCES.__getitem__) as endpoint:
-        app = create_app(Settings(upstream=endpoint.base_url, cache_size=0))
+        app = create_app(Settings(upstream=endpoint.base_url, cache_size=0, max_seconds=120.0))
         with served(app) as url, httpx.Client(base_url=url, timeout=60) as client:
             for question in SENTENCES:
                 body = {
