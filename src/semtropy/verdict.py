@@ -539,8 +539,11 @@ class Verdict:
         """The verdict as a notebook shows it: the headline, a bar of the agreement, the claims, the explanation."""
         head, *rest = (html.escape(line).replace("\n", "<br>") for line in self.sentences())
         parts = [f"<p><b>{head}</b></p>"]
-        if self.agreement is not None:
-            parts.append(_bar_html(self.agreement))
+        whole = not self.claims and not self.fields and self.outcome is not Outcome.NO_ANSWER
+        if whole and self.agreement is not None:
+            said = html.escape(self.agreement.sentence())
+            parts += [_bar_html(self.agreement), f"<p>{said}</p>"]
+            rest = [line for line in rest if line != said]
         marks = {Outcome.FLAGGED: "underline wavy #c0392b", Outcome.UNDECIDED: "underline dotted #b7791f"}
         claims = (
             f'<span style="text-decoration: {marks.get(each.outcome, "none")}">{html.escape(each.text)}</span>'
@@ -898,7 +901,7 @@ def _bar_html(agreement: VerdictAgreement) -> str:
     box = "position: relative; height: 6px; width: 240px; background: #ddd"
     inner = "position: absolute; top: 0; height: 6px"
     return (
-        f'<div style="{box}" title="{html.escape(agreement.sentence())}">'
+        f'<div style="{box}" aria-hidden="true">'
         f'<div style="{inner}; left: {low:.0%}; width: {high - low:.0%}; background: #9bb8d3"></div>'
         f'<div style="{inner}; left: calc({agreement.mean:.0%} - 1px); width: 3px; background: #1f4e79"></div></div>'
     )

@@ -177,4 +177,5 @@ def test_a_verdict_shows_itself() -> None:
     drawn = verdict._repr_html_()
     assert "&lt;b&gt;Ann&lt;/b&gt;" in drawn
     assert "<b>Ann" not in drawn
+    assert drawn.count("Asked again, the model would give this answer") == (verdict.agreement is not None)
     assert verdict.to_row()["answer"] == "<b>Ann</b>"

@@ -17,7 +17,7 @@ from ..errors import InputError, SemtropyError
 from ..files import decode_json, decode_text, read_text, text_lines
 from ..options import OPTIONS
 from ..stopping import Budget, Price, Rounds, rule_of
-from ..verdict import Outcome
+from ..verdict import Outcome, percent
 from ._options import add_config, add_flags, read_config
 from ._text import json_text, printable, say
 
@@ -138,13 +138,22 @@ def _line(prompt: str, outcome: Any, *, as_json: bool) -> str:
     if outcome.fields or outcome.claims:
         found = outcome.headline().rstrip(".")
         return _on_one_line(
-            f"{outcome.outcome:9} {found}  {outcome.samples:2} samples  {shown} -> {outcome.answer}"
+            f"{outcome.outcome:9} {found}  {_samples(outcome.samples)}  {shown} -> {outcome.answer}"
         )
-    agreement = "" if outcome.agreement is None else f"{outcome.agreement.mean:4.0%} again  "
+    agreement = "" if outcome.agreement is None else f"{_share(outcome.agreement.mean):>4} again  "
     return _on_one_line(
-        f"{outcome.outcome:9} {agreement}{outcome.entropy.mean:.2f} nats  {outcome.samples:2} samples  "
+        f"{outcome.outcome:9} {agreement}{outcome.entropy.mean:.2f} nats  {_samples(outcome.samples)}  "
         f"{shown} -> {outcome.answer}"
     )
+
+
+def _samples(count: int) -> str:
+    return f"{count:2} {'sample ' if count == 1 else 'samples'}"
+
+
+def _share(probability: float) -> str:
+    """A probability in four columns; 0 and 100% only where they are exact."""
+    return f"{percent(probability).replace('more than ', '>').replace('less than ', '<')}%"
 
 
 def _on_one_line(text: str) -> str:
