@@ -288,6 +288,7 @@ _NUMBER = re.compile(
     r"(?:[ -]?(?P<unit>%|°\s?[CFK]\b|[a-zA-Z][a-zA-Z/]*(?:\s[a-zA-Z]+)?))?"
 )
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b\.?|\b\d{1,2}:\d{2}\b", re.IGNORECASE)
+_MEASURED = ("high", "tall", "long", "wide", "deep")  # after a letter that is a unit then: "330 m high"
 _SCALE_OF_DEGREES = re.compile(r"(?:°\s?|degrees? )?(celsius|centigrade|fahrenheit|kelvin|(?<=[° ])[cfk]\b)")
 _ROMAN = re.compile(r"(?<=[a-z] )(?:[IVXLC]{2,7}\b|[IVX]\b(?!\.))")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
@@ -331,6 +332,8 @@ def contradict(a: str, b: str, question: str = "") -> bool:
     (True, True)
     >>> contradict("It is 324 metres tall.", "324 m (1,063 ft)"), contradict("World War 2", "World War II")
     (False, False)
+    >>> contradict("It is 324 m high.", "1,063 ft"), contradict("It is 324 m high.", "It is 900 feet tall.")
+    (False, True)
     >>> contradict("Born in 1900, he died in World War II.", "He died in World War II")
     False
     """
@@ -396,8 +399,9 @@ def _unit(unit: str, currency: str | None) -> tuple[str, Fraction]:
     """The base unit and factor of the word after a number, or of the currency before it; "" and 1 for other words."""
     if currency:
         return UNITS[currency.casefold()][0], Fraction(1)
-    for name in (unit, unit.split(" ")[0]):
-        if name in UNITS and (len(name) > 1 or name == "%"):
+    first, _, rest = unit.partition(" ")
+    for name in (unit, first):
+        if name in UNITS and (len(name) > 1 or name == "%" or rest in _MEASURED):
             return UNITS[name]
     return "", Fraction(1)
 
