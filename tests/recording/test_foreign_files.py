@@ -144,7 +144,7 @@ def test_gzip_that_unpacks_to_millions_of_values_is_refused(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["questions.jsonl.gz", "questions.json.gz"])
 def test_the_same_of_questions(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    rows = [{"question": f"{n}?", "x": [[]] * 800_000} for n in range(4)]
+    rows = [{"question": f"{n}?", "x": [[]] * 600_000} for n in range(4)]
     text = json.dumps(rows) if name.endswith(".json.gz") else "\n".join(map(json.dumps, rows))
     path.write_bytes(gzip.compress(text.encode()))
     with pytest.raises(RecordingError, match="values"):
@@ -154,7 +154,7 @@ def test_the_same_of_questions(tmp_path: Path, name: str) -> None:
 def test_the_same_of_a_pack_in_a_store(tmp_path: Path) -> None:
     with RecordingStore(tmp_path, identity={}, header=HEADER) as store:
         for n in range(3):
-            store.commit([{"id": str(n), "question": "?", "samples": [], "x": [[]] * 1_000_000}])
+            store.commit([{"id": str(n), "question": "?", "samples": [], "x": [[]] * 600_000}])
         store.pack()
     with pytest.raises(RecordingError, match="values"):
         read_recording(tmp_path)
