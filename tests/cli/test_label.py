@@ -195,3 +195,43 @@ def test_keys_grade_in_a_browser(browser, graded_on_a_page, tmp_path):
     page.get_by_text("All are graded.").wait_for()
     running.join(10)
     assert sorted(grades(tmp_path / "run.graded.jsonl").values()) == [False] * 6 + [True] * 2
+
+
+def verdict_line(**changed):
+    meanings = [
+        {"text": "Paris", "count": 3, "wordings": [{"text": "Paris", "count": 3}], "has_answer": True}
+    ]
+    held = {"question": "Capital?", "answer": "Paris", "samples": 3, "meanings": meanings, **changed}
+    return json.dumps(held) + "\n"
+
+
+CLAIM = {"text": "He lived.", "outcome": "steady"}
+
+
+def test_verdicts_that_cannot_be_graded_are_left_out_and_counted(label, tmp_path):
+    """A long answer, a verdict without a sample, and an error among those that can; any name of the file will do."""
+    path = tmp_path / "verdicts.txt"
+    others = verdict_line(claims=[CLAIM], meanings=[]) + verdict_line(samples=0, meanings=[])
+    path.write_text(others + json.dumps({"question": "?", "error": "refused"}) + "\n" + verdict_line())
+    code, out = label(path, "y")
+    assert code == 0
+    assert "3 of 4 verdicts are left out: no answer, no sample, or a long answer" in out
+    assert grades(tmp_path / "verdicts.txt.graded.jsonl") == {"4": True}
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (verdict_line(claims=[CLAIM], meanings=[]), "no verdict has samples of a short answer to grade"),
+        (verdict_line() + json.dumps({"question": "?", "samples": 3}) + "\n", "verdict 2: not one that"),
+        (verdict_line(meanings=[{"text": "a"}]), "verdict 1: not one that"),
+    ],
+    ids=["claims", "no meanings", "odd meanings"],
+)
+def test_a_file_of_verdicts_that_cannot_be_graded_is_one_line(written, told, tmp_path, capsys):
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text(written)
+    assert main(["label", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1

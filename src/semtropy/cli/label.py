@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import InputError, RecordingError
 from ..files import read_text, text_lines
 from ._text import one_line, printable, say
 
@@ -160,25 +160,40 @@ def _answers(path: Path) -> Recording:
             raise InputError(f"{path}: question {missing!r} has no answer to grade")
         return recording
     header = Header.make(dataset=path.name)
-    rows = (_row(number, verdict) for number, verdict in enumerate(verdicts, start=1))
-    return Recording(header, tuple(Row(fields, header=header) for fields in rows if fields is not None))
+    rows = []
+    for number, verdict in enumerate(verdicts, start=1):
+        try:
+            fields = _row(number, verdict)
+            rows += [] if fields is None else [Row(fields, header=header)]
+        except (KeyError, TypeError, RecordingError):
+            raise InputError(
+                f"{path}, verdict {number}: not one that `semtropy check --json` prints"
+            ) from None
+    left_out = len(verdicts) - len(rows)
+    why = "no answer, no sample, or a long answer that was judged claim by claim"
+    if not rows:
+        raise InputError(f"{path}: no verdict has samples of a short answer to grade ({why})")
+    if left_out:
+        say(f"{left_out} of {len(verdicts)} verdicts are left out: {why}")
+    return Recording(header, tuple(rows))
 
 
 def _verdicts(path: Path) -> list[dict[str, Any]] | None:
     """The verdicts in a file; None where it holds a recording."""
-    if path.is_dir() or not path.name.endswith((".jsonl", ".json", ".ndjson")):
+    if path.is_dir() or path.name.endswith((".gz", ".parquet")):
         return None
     try:
         held = [json.loads(line) for line in text_lines(read_text(path)) if line.strip()]
-    except json.JSONDecodeError:
+    except ValueError:
         return None
     is_verdicts = bool(held) and all(isinstance(each, dict) and "question" in each for each in held)
     return held if is_verdicts else None
 
 
 def _row(number: int, verdict: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The row of a recording that holds a verdict; None without an answer or samples."""
-    if "error" in verdict or verdict.get("missing") or not verdict.get("samples"):
+    """The row of a recording that holds a verdict; None without an answer, samples or their meanings."""
+    nothing = verdict.get("missing") or verdict.get("claims") or not verdict.get("samples")
+    if "error" in verdict or nothing:
         return None
     samples, own = [], None
     for place, meaning in enumerate(verdict["meanings"]):
