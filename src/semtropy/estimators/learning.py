@@ -64,7 +64,7 @@ ANCHORED: tuple[Component, ...] = (
 )
 UNSURE_SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98)
 TILTS = (-0.5, 0.0, 0.5)  # log-weight per nat of prior entropy
-WEIGHED_TILTS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
+WEIGHED_TILTS = (-1.5, -1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0, 1.5)
 START = 0.5  # the probability before any question that the starting prior is right
 PSEUDO_QUESTIONS = 4.0  # that say the share of unsure questions is the starting prior's
 LEAST_UNSURE, MOST_UNSURE = 0.35, 0.9
@@ -75,7 +75,7 @@ ENOUGH = 30  # questions with log-probabilities after which the prior knows such
 KEPT = 1e-4  # columns with less weight are left out of the learned prior: each takes time
 # A change of the model is believed if two models, one for the last of these numbers of questions and one for those
 # before, are this many times as probable as one model for all.
-CHANGE, RECENT = 400.0, (20, 40, 80, 160)
+CHANGE, RECENT = 1000.0, (20, 40, 80, 160)
 EVERY = 5  # questions after which a change is looked for
 
 
