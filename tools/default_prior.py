@@ -6,10 +6,13 @@ number of questions of each, so that no model or dataset decides alone. It is on
 `Prior.combine`: that is surer to hold for a model unlike these four (on Llama-2 left out, 71% of the intervals before
 the first sample hold, against 51%), but leaves a question undecided that every one of them knows.
 
-Its part for longer answers (`Prior.longer`) combines two. One was fitted on 100 questions each of TriviaQA, NQ and
-SVAMP that Qwen2.5-Coder-1.5B-Instruct answers in one sentence, and of TriviaQA that it answers as it likes. It knows a
-third of them; models that people ask for sentences know more. The other, twice as probable, has the meanings of names,
-with questions of low entropy counted fourfold, and every number of wordings as probable.
+Its part for longer answers (`Prior.longer`) combines two. One was fitted on up to 100 questions each of TriviaQA, NQ
+and SVAMP that Qwen2.5-Coder-1.5B-Instruct answers in one sentence, and of TriviaQA that it answers as it likes
+(`training/record.py`; meanings by the judge that ships), with a heavy tail of wordings: lighter tails take the twenty
+equally likely sentences of a surer model for doubt. It knows a third of the answers; models that people ask for
+sentences know more. The other, three times as probable, has the meanings of names, with questions of low entropy
+counted fourfold, and every number of wordings as probable. Both choices were made on models whose distribution is known
+(`python -m benchmarks wordings`).
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from semtropy.entropy.components import Component, DirichletComponent, PitmanYorComponent, SequencePrior
-from semtropy.estimators import Prior, fitting
+from semtropy.estimators import Prior, fitting, prior
 from semtropy.evidence import NAME_WORDS
 from semtropy.recording import Recording, read_recording
 
@@ -33,25 +36,29 @@ WORDINGS = tuple(SequencePrior(theta, discount=0.9) for theta in (0.3, 3.0, 30.0
 KNOWN = 0.4  # the entropy below which a question counts as known,
 KNOWN_FACTOR = 4.0  # and how much more it counts
 SENTENCES = 100  # questions of each recording of sentences
+VAGUE = 3  # how much more probable the prior with the meanings of names is than the one fitted to them
 
 
 def default_prior(recordings: Iterable[Recording], sentences: Iterable[Recording]) -> Prior:
     """The prior fitted on the first questions of each recording; it counts as untrained, so that users are told."""
-    # The largest concentrations are far apart: a belief from counts alone would show each as a hill.
-    fitting.LEAST_SHARE = 1.0
     fitting.DISPENSABLE = 0.006  # a check is quick under few components
     rows = [row for recording in recordings for row in recording.rows[:QUESTIONS]]
+    # The largest concentrations are far apart: a belief from counts alone would show each as a hill. Sentences need
+    # them, since most samples of an open question differ: without them a third of the intervals lie too low.
+    usual, fitting.LEAST_SHARE = fitting.LEAST_SHARE, 1.0
     names = replace(Prior.fit(rows, negligible=NEGLIGIBLE), trained_on=0)
+    fitting.LEAST_SHARE = usual
     return replace(names, words=NAME_WORDS, longer=longer_answers(names, sentences))
 
 
 def longer_answers(names: Prior, sentences: Iterable[Recording]) -> Prior:
-    """The prior for sentences: one fitted to them, and one with the meanings of names, which is twice as probable."""
+    """The prior for sentences: one fitted to them, and one with the meanings of names, three times as probable."""
     rows = [row for recording in sentences for row in recording.rows[:SENTENCES]]
+    prior.MANY_WORDINGS = WORDINGS  # type: ignore[attr-defined]
     fitted = Prior.fit(rows, negligible=NEGLIGIBLE).longer
     assert fitted is not None
     vague = replace(many_wordings(names), ends=fitted.ends)
-    both = Prior.combine([replace(fitted, trained_on=0), vague, vague])
+    both = Prior.combine([replace(fitted, trained_on=0), *[vague] * VAGUE])
     return replace(both, words=None, longer=None)
 
 
