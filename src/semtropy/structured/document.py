@@ -272,7 +272,7 @@ def as_schema(source: Any) -> dict[str, Any]:
     >>> as_schema("city")
     Traceback (most recent call last):
     ...
-    semtropy.errors.InputError: schema is a str: give a JSON schema, a dataclass, a TypedDict or a pydantic model
+    semtropy.errors.InputError: schema is of type str: give a JSON schema, a dataclass, a TypedDict or a pydantic model
     """
     if isinstance(source, Mapping):
         wrapped = source.get("json_schema") if source.get("type") == "json_schema" else source
