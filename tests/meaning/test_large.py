@@ -18,15 +18,10 @@ from semtropy.meaning.networks import OnnxEncoder
 
 LAYER = "encoder.layer.0.attention.attn.q"
 VOCABULARY = ("<s>", "</s>", "[UNK]", "paris", "rome", "oslo")
+SHIPPED = json.loads((FOLDER / "tokenizer.json").read_text("utf-8"))
 TOKENIZER = {
-    "normalizer": {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": None,
-        "lowercase": True,
-    },
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "normalizer": SHIPPED["normalizer"],
+    "pre_tokenizer": SHIPPED["pre_tokenizer"],
     "post_processor": {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 1]},
     "model": {
         "type": "WordPiece",
