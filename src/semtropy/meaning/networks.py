@@ -149,7 +149,7 @@ def _load_tokenizer(path: Path) -> Any:
         from tokenizers import Tokenizer
     except ImportError:
         raise InputError(
-            "this judge splits words in a way that needs the package: pip install tokenizers"
+            "this judge splits words in a way that needs the package tokenizers: pip install tokenizers"
         ) from None
     tokenizer = Tokenizer.from_str(content)
     tokenizer.no_truncation()
