@@ -168,7 +168,7 @@ def shipped(model: CrossEncoder) -> dict[str, np.ndarray]:
 def skeleton(model: CrossEncoder) -> Any:
     """The network as ONNX with int8 products, without the tensors that `assemble` puts in."""
     import onnx
-    from onnx import numpy_helper
+    from onnx import helper, numpy_helper
 
     from .export import export
 
@@ -178,7 +178,7 @@ def skeleton(model: CrossEncoder) -> Any:
     graph = made.graph
     arrays = {item.name: item for item in graph.initializer}
     nodes: list[Any] = []
-    quantised: dict[str, str] = {}
+    quantised: set[str] = set()
     gone = {"bert.embeddings.position_embeddings.weight"}
     for node in graph.node:
         place = ".".join(node.name.strip("/").split("/")[1:-1])
@@ -195,26 +195,43 @@ def skeleton(model: CrossEncoder) -> Any:
             node.input[:] = [name.removeprefix("bert.") if name in gone else name for name in node.input]
             nodes.append(node)
     kept = [item for item in graph.initializer if item.name not in gone]
+    # 128.5, since a cast to whole numbers cuts off what is behind the point
+    constants = {
+        "one": np.float32(1),
+        "least": np.float32(1e-6),
+        "levels": np.float32(127),
+        "middle": np.float32(128.5),
+    }
+    constants["zero"] = np.uint8(128)
+    made.opset_import.extend([helper.make_opsetid("com.microsoft", 1)])
+    kept += [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
     for part, value in (("node", nodes), ("initializer", kept)):
         graph.ClearField(part)
         getattr(graph, part).extend(value)
     return made
 
 
-def _integer_product(node: Any, place: str, quantised: dict[str, str]) -> Iterator[Any]:
-    """What replaces `states @ weight`: the states in 8 bits once for all that read them, an integer product, scales."""
+def _integer_product(node: Any, place: str, quantised: set[str]) -> Iterator[Any]:
+    """What replaces `states @ weight`: the states in 8 bits once for all that read them, an integer product, scales.
+
+    Each row of the states, a token's, has a scale of its own: a few tokens have far larger values than the others.
+    """
     from onnx import TensorProto, helper
 
     states, out = node.input[0], node.output[0]
     if states not in quantised:
-        quantised[states] = states
-        yield helper.make_node(
-            "DynamicQuantizeLinear", [states], [f"{states}_q", f"{states}_s", f"{states}_z"]
-        )
-    yield helper.make_node("MatMulInteger", [f"{states}_q", f"{place}.weight", f"{states}_z"], [f"{out}_i"])
-    yield helper.make_node("Cast", [f"{out}_i"], [f"{out}_f"], to=TensorProto.FLOAT)
-    yield helper.make_node("Mul", [f"{states}_s", f"{place}.scale"], [f"{out}_s"])
-    yield helper.make_node("Mul", [f"{out}_f", f"{out}_s"], [out])
+        quantised.add(states)
+        yield helper.make_node("Abs", [states], [f"{states}_a"])
+        yield helper.make_node("ReduceMax", [f"{states}_a"], [f"{states}_m"], axes=[-1], keepdims=1)
+        yield helper.make_node("Max", [f"{states}_m", "least"], [f"{states}_n"])
+        yield helper.make_node("Div", [f"{states}_n", "levels"], [f"{states}_s"])
+        yield helper.make_node("Reciprocal", [f"{states}_s"], [f"{states}_i"])
+        yield helper.make_node("Mul", [states, f"{states}_i"], [f"{states}_d"])
+        yield helper.make_node("Add", [f"{states}_d", "middle"], [f"{states}_w"])
+        yield helper.make_node("Cast", [f"{states}_w"], [f"{states}_q"], to=TensorProto.UINT8)
+    columns = [f"{states}_q", f"{place}.weight", "one", f"{place}.scale", "zero"]
+    yield helper.make_node("MatMulIntegerToFloat", columns, [f"{out}_f"], domain="com.microsoft")
+    yield helper.make_node("Mul", [f"{out}_f", f"{states}_s"], [out])
 
 
 def _integer_rows(node: Any, place: str) -> Iterator[Any]:
