@@ -264,16 +264,20 @@ class ClaimVerdict:
         )
         said = {"supports": " Another model supports it.", "contradicts": " Another model contradicts it."}
         second = said.get(self.second or "", "")
-        but = ", but few of the answer's other claims" if self._drawn_down(claims) else ""
-        return f'{self.outcome}: "{self.text}" {self.counts()}{but}; {self.repeated()}.{second}{instead}'
+        return f'{self.outcome}: "{self.text}" {self.counts()}{self._but(claims)}; {self.repeated()}.{second}{instead}'
 
-    def _drawn_down(self, claims: Sequence[ClaimVerdict]) -> bool:
-        """Whether it is open although all samples support it: they do not support half of the other claims."""
+    def _but(self, claims: Sequence[ClaimVerdict]) -> str:
+        """Why it is open although the samples agree on it: they say something else of most other claims."""
         others = [claim for claim in claims if claim != self]
         drawn = sum(claim.supported + claim.contradicted + claim.silent for claim in others)
-        unanimous = self.supported > 0 and not self.contradicted and not self.silent
-        open_ = self.outcome is Outcome.UNDECIDED
-        return unanimous and open_ and 2 * sum(claim.supported for claim in others) < drawn
+        supported = sum(claim.supported for claim in others)
+        if self.outcome is not Outcome.UNDECIDED:
+            return ""
+        if self.supported and not self.contradicted and not self.silent and 2 * supported < drawn:
+            return ", but few of the answer's other claims"
+        if self.contradicted and not self.supported and 2 * supported > drawn:
+            return ", but most of the answer's other claims are supported"
+        return ""
 
     def counts(self) -> str:
         """What the samples say of it.

@@ -117,6 +117,17 @@ def test_an_open_claim_that_all_samples_support_says_why_it_is_open() -> None:
     assert ", but" not in borne_out.show_groups()
 
 
+def test_an_open_claim_that_the_sample_contradicts_says_why_it_is_open() -> None:
+    told = RIGHT.replace("She died", "She lived in London. She played the harp. She died")
+    found = run(told, written=told.replace("1852", "1901"), rule=FixedSamples(1))
+    died = found.claims[-1]
+    assert (died.outcome, died.contradicted) == (Outcome.UNDECIDED, 1)
+    assert "contradicts it, but most of the answer's other claims are supported; asked" in died.sentence(
+        found.claims
+    )
+    assert "other claims" not in died.sentence()
+
+
 def test_the_json_is_the_contract() -> None:
     verdict = run()
     data = json.loads(verdict.to_json())
