@@ -63,7 +63,16 @@ def verdict_schema() -> Schema:
     """The schema of what `Verdict.to_dict` returns."""
     says = described(Verdict, "question", "answer", "outcome", "entropy", "meanings", "reason", "agreement")
     says |= described(
-        Verdict, "probability", "score", "threshold", "prior", "guarantee", "warnings", "missing", "second"
+        Verdict,
+        "probability",
+        "score",
+        "threshold",
+        "prior",
+        "guarantee",
+        "judge",
+        "warnings",
+        "missing",
+        "second",
     )
     says |= described(Spent, "samples", "rounds")
     says |= {
@@ -109,6 +118,7 @@ def verdict_schema() -> Schema:
         "threshold": number(0),
         "prior": maybe(TEXT),
         "guarantee": maybe(TEXT),
+        "judge": maybe(TEXT),
         "cost": item({"tokens": maybe(COUNT), "judge_calls": COUNT, "seconds": number(0)}),
         "warnings": listed(TEXT),
         "claims": listed(item(_claim_properties(interval))),

@@ -361,7 +361,8 @@ class Checker:
         from .meaning.judges import judge_warnings
 
         texts = [sample.text for sample in (step.answer, *step.samples) if sample is not PENDING]
-        return conclude(step, self.terms, judge_warnings(self.judge, texts))
+        verdict = conclude(step, self.terms, judge_warnings(self.judge, texts))
+        return replace(verdict, judge=getattr(self.judge, "name", None))
 
     def _recorded(self, step: Step) -> Verdict:
         verdict = self.conclude(step)

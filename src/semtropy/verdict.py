@@ -488,6 +488,7 @@ class Verdict:
     threshold    the entropy in nats above which an answer is flagged
     prior        what the prior was learned from or fitted on, as words; None for the one that ships
     guarantee    what the calibration promises about answers that pass, as a sentence; None for no promise
+    judge        the name and version of the judge that compared the answers; None where it has no name
     warnings     what qualifies the numbers, as sentences
     missing      why there is no answer, None where there is one
     fields       the verdict on each field of a structured answer; empty for any other
@@ -522,6 +523,7 @@ class Verdict:
     guarantee: str | None = None
     warnings: tuple[str, ...] = ()
     missing: str | None = None
+    judge: str | None = None
     fields: tuple[FieldVerdict, ...] = ()
     claims: tuple[ClaimVerdict, ...] = ()
     second: SecondOpinion | None = None
@@ -836,6 +838,7 @@ class Verdict:
             "threshold": self.threshold,
             "prior": self.prior,
             "guarantee": self.guarantee,
+            "judge": self.judge,
             "cost": {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds},
             "warnings": list(self.warnings),
             "claims": [claim.to_dict() for claim in self.claims],
@@ -875,6 +878,7 @@ class Verdict:
                 threshold=data.get("threshold", THRESHOLD),
                 prior=data.get("prior"),
                 guarantee=data.get("guarantee"),
+                judge=data.get("judge"),
                 warnings=tuple(data["warnings"]),
                 missing=data.get("missing"),
             )

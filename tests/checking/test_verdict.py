@@ -80,7 +80,7 @@ def one(**changes) -> Verdict:
 def test_the_keys_are_those_of_the_contract():
     keys = {"question", "answer", "entropy", "meanings", "samples", "rounds", "reason", "flagged"}
     keys |= {"probability", "threshold", "cost", "warnings", "outcome", "agreement", "missing", "claims"}
-    keys |= {"score", "prior", "guarantee"}
+    keys |= {"score", "prior", "guarantee", "judge"}
     data = one().to_dict()
     assert set(data) == keys
     assert set(data["entropy"]) == {"mean", "variance", "interval"}

@@ -74,7 +74,16 @@ def test_every_key_is_described() -> None:
 def test_what_is_not_a_verdict_is_not_valid() -> None:
     model = ScriptedModel(default={"Paris": 1.0})
     data = check("Capital?", model=model, judge="exact", estimator="histogram", rng=1).to_dict()
-    for key in set(data) - {"missing", "threshold", "flagged", "score", "claims", "prior", "guarantee"}:
+    for key in set(data) - {
+        "missing",
+        "threshold",
+        "flagged",
+        "score",
+        "claims",
+        "prior",
+        "guarantee",
+        "judge",
+    }:
         with pytest.raises(InputError):
             Verdict.from_dict({name: value for name, value in data.items() if name != key})
         assert not valid(verdict_schema(), {name: value for name, value in data.items() if name != key})

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def hand_on(judge: object, wrapper: object) -> None:
-    """Give a wrapper the judge's own `explain`, `unlike`, `competes`, `identity` and `warnings`, as far as it has them.
+    """Give a wrapper the judge's own name, `explain`, `unlike`, `competes`, `identity` and `warnings`, if it has them.
 
-    They look at texts and need no judgement, so that there is nothing to cache, bound or time.
+    None of them needs a judgement, so that there is nothing to cache, bound or time.
 
     >>> from semtropy.meaning.judges import Exact
     >>> wrapper = type("Wrapper", (), {})()
@@ -36,7 +36,7 @@ def hand_on(judge: object, wrapper: object) -> None:
     >>> hasattr(wrapper, "unlike")
     False
     """
-    for name in ("explain", "unlike", "competes", "identity", "warnings"):
+    for name in ("name", "explain", "unlike", "competes", "identity", "warnings"):
         if hasattr(judge, name):
             setattr(wrapper, name, getattr(judge, name))
 
