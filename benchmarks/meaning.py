@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semtropy.meaning import Cached, load_judge
+from semtropy.meaning import Cached, large, load_judge
 from semtropy.meaning.builtin import Builtin, form
 from semtropy.meaning.grouping import GroupingTask, cluster_many
 from semtropy.meaning.partition import Tally
@@ -91,38 +91,48 @@ def compare(path: Path, judge: Judge, questions: int) -> Comparison:
     return Comparison(total, theirs, alike, fit, both)
 
 
-def speed(judge: Judge, kind: str, length: int = 64) -> tuple[float, float]:
-    """Pairs of phrases or sentences a second at that many tokens: the best of several short runs, by the clock and by
-    processor time.
+def speed(judge: Builtin, kind: str, length: int = 64) -> tuple[float, float]:
+    """Pairs of that form a second at that many tokens: the best of several short runs, by the clock and by processor
+    time.
 
-    Other work on the machine slows a run down and never speeds it up: the best run is the judge's own speed.
+    `relation` reads each pair once; `entails` reads it in both directions where the network is in doubt. Other work on
+    the machine slows a run down and never speeds it up: the best run is the judge's own speed.
     """
     question = " ".join(["which"] * 20)
     words = length - 20 - 3  # [CLS] and two [SEP]
     first, second = ["river"] * (words // 2), ["town"] * (words - words // 2)
-    if kind == "sentence":
+    if kind != "phrase":
         first[1] = second[1] = "is"
+    if kind == "passage":
+        first[2:4] = ["river."]  # two tokens
     pair = (question, " ".join(first), " ".join(second))
     if form(*pair[1:]) != kind:
         raise ValueError(f"the judge takes these for a {form(*pair[1:])}, not a {kind}")
-    judge.entails([pair] * BATCH)
+    judge.relation([pair] * BATCH)
     wall, processor = [], []
     for _ in range(RUNS):
         started, used = time.perf_counter(), time.process_time()
-        judge.entails([pair] * BATCH)
+        judge.relation([pair] * BATCH)
         wall.append(BATCH / (time.perf_counter() - started))
         processor.append(BATCH / (time.process_time() - used))
     return max(wall), max(processor)
 
 
-def memory() -> float | None:
+def memory(network: Path | None) -> float | None:
     """Megabytes that the judge adds to a process with NumPy and onnxruntime, after some pairs; None where unknown."""
     if not Path("/proc/self/status").exists():
         return None
-    begin = "import re, numpy, onnxruntime, tokenizers; from semtropy.meaning.builtin import Builtin; "
-    judged = (
-        "Builtin().entails([('which ' * 20, 'river ' * 20, f'town {verb} ' * 10) for verb in ('by', 'is')]); "
+    begin = (
+        "import re, numpy, onnxruntime, tokenizers; from pathlib import Path; "
+        "from semtropy.meaning.builtin import Builtin; "
     )
+    made = "Builtin()" if network is None else f"Builtin(large=Path({str(network)!r}))"
+    pairs = [
+        ("river " * 20, "town by " * 10),
+        ("river " * 20, "town is " * 10),
+        ("river. " * 20, "town is " * 10),
+    ]
+    judged = f"{made}.entails([('which ' * 20, *pair) for pair in {pairs}]); "
     end = "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
     without, with_judge = (
         int(subprocess.check_output([sys.executable, "-c", code]))
@@ -151,18 +161,26 @@ def main() -> None:
             f"    partitions alike: {found.alike} of {arguments.questions},"
             f" {found.alike_where_transitive} of the {found.transitive} where the judge is transitive"
         )
-    for threads in (1, 2):
-        judge = Builtin(threads=threads)
-        for kind in ("phrase", "sentence"):
-            wall, processor = speed(judge, kind)
-            print(
-                f"built-in judge, two {kind}s of 64 tokens, threads: {threads}: {wall:.0f} pairs/s, the best of {RUNS}"
-                f" runs; {processor:.0f} a second of processor time (load {os.getloadavg()[0]:.1f})",
-                flush=True,
-            )
-    used = memory()
-    if used is not None:
-        print(f"memory: {used:.0f} MB more with the built-in judge")
+    fetched = large.where()
+    for title, network, kinds in (
+        ("built-in judge", None, ("phrase", "sentence")),
+        ("larger judge", fetched, ("passage",)),
+    ):
+        if title == "larger judge" and fetched is None:
+            print("larger judge: not fetched (semtropy models fetch builtin-large)")
+            continue
+        for threads in (1, 2):
+            judge = Builtin(large=network, threads=threads)
+            for kind in kinds:
+                wall, processor = speed(judge, kind)
+                print(
+                    f"{title}, {kind}, pairs of 64 tokens, threads: {threads}: {wall:.0f} pairs/s, the best of {RUNS}"
+                    f" runs; {processor:.0f} a second of processor time (load {os.getloadavg()[0]:.1f})",
+                    flush=True,
+                )
+        used = memory(network)
+        if used is not None:
+            print(f"memory: {used:.0f} MB more with the {title}")
 
 
 if __name__ == "__main__":

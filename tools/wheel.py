@@ -31,6 +31,8 @@ NEEDED = (
     "semtropy/estimators/default_prior.json",
     "semtropy/meaning/builtin/judge.json",
     "semtropy/meaning/builtin/judge.onnx",
+    "semtropy/meaning/builtin/large.npz",
+    "semtropy/meaning/builtin/large.onnx",
     "semtropy/meaning/builtin/sentences.onnx",
     "semtropy/meaning/builtin/tokenizer.json",
     "semtropy/server/page/index.html",

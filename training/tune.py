@@ -45,7 +45,7 @@ class Recalibrated:
             return 0.0
         if form(*triple[1:]) != "phrase":
             return 0.0
-        network = self._judge._networks["phrase"]
+        network = self._judge._networks["phrase"]()
         return self._shift - network.shifts["phrase"] + (self._hint - network.hint) * wording_hint(*triple)
 
 

@@ -116,8 +116,9 @@ class Options(TypedDict, total=False):
         Option('a name (see `semtropy.meaning.NAMES`) or a Judge; "llm" asks the model that is checked; '
                "default the built-in one"),
         Flag("judge",
-             "the judge that groups answers by meaning: builtin (default), llm (asks the model that is "
-             "checked), llm:MODEL, nli:NAME_OR_PATH, numeric, normalised or exact", metavar="J", config=True,
+             "the judge that groups answers by meaning: builtin (default), builtin-large (better at long "
+             "answers, 405 MB to download), llm (asks the model that is checked), llm:MODEL, nli:NAME_OR_PATH, "
+             "numeric, normalised or exact", metavar="J", config=True,
              setting="the judge that groups answers by meaning; llm asks the model that answers (default: "
              "the built-in one)"),
     ]

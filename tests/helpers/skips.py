@@ -72,6 +72,10 @@ def _holds(condition: str) -> bool:
             return not any(shutil.which(name) for name in names)
         case ["unset", name]:
             return name not in os.environ
+        case ["larger", "judge"]:
+            from semtropy.meaning import large
+
+            return large.where() is None
         case ["kernel"]:
             return find_spec("semtropy.entropy._kernel") is None
         case ["mount"]:

@@ -105,7 +105,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["deberta", "builtin:", "nli:", "llm:", ""])
     def test_unknown_names_the_known(self, name: str) -> None:
-        with pytest.raises(InputError, match="choose one of builtin, builtin:FOLDER, exact"):
+        with pytest.raises(InputError, match="choose one of builtin, builtin-large, builtin:FOLDER, exact"):
             load_judge(name)
 
     def test_an_unknown_model_is_named(self) -> None:
@@ -115,6 +115,7 @@ class TestNames:
     def test_the_list_is_complete(self) -> None:
         assert {name.partition(":")[0] for name in NAMES} == {
             "builtin",
+            "builtin-large",
             "exact",
             "normalised",
             "numeric",

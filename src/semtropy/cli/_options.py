@@ -74,7 +74,7 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
     add(
         "--judge",
         metavar="J",
-        help="builtin, exact, normalised, numeric, nli:NAME_OR_PATH or llm:MODEL (default: builtin)",
+        help="builtin, builtin-large, exact, normalised, numeric, nli:NAME_OR_PATH or llm:MODEL (default: builtin)",
     )
     add("--cache", type=Path, metavar="FILE", help="an SQLite file that stores judgements for later runs")
     add_engine(parser)

@@ -49,8 +49,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add(
         "--judge",
         metavar="J",
-        help="the judge for answers that have no meaning yet: builtin (default), llm:MODEL, nli:NAME_OR_PATH, "
-        "numeric, normalised or exact",
+        help="the judge for answers that have no meaning yet: builtin (default), builtin-large, llm:MODEL, "
+        "nli:NAME_OR_PATH, numeric, normalised or exact",
     )
     add("--json", action="store_true", help="print one JSON object per question")
     add_engine(parser)

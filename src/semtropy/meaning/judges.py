@@ -324,6 +324,7 @@ def load_llm(name: str, model: Model | None = None) -> Llm:
 
 NAMES = (
     "builtin",
+    "builtin-large",
     "builtin:FOLDER",
     "exact",
     "normalised",
@@ -341,21 +342,23 @@ def load_judge(
 ) -> Judge:
     """The judge of that name; None is the default one, which ships with the package.
 
-    name   one of `NAMES`; None for the built-in judge, "builtin:FOLDER" for one like it that you have trained
+    name   one of `NAMES`; None for the built-in judge, with the larger network if it was downloaded before.
+           "builtin-large" downloads that network (405 MB) the first time; "builtin:FOLDER" is a judge you have trained
     cache  an SQLite file that keeps judgements between runs and processes; they are always kept in memory
     model  the model that "llm" asks: `check` gives the one that it checks
 
     >>> load_judge("numeric").entails([("What is 6 + 6?", "12", "twelve")]).tolist()
     [1.0]
     """
-    name = "builtin" if name is None else name
-    kind, _, rest = name.partition(":")
-    if name in _SPELLING:
-        return _SPELLING[name]()
-    if kind == "builtin" and (rest or name == kind):
+    kind, _, rest = (name or "").partition(":")
+    if name in (None, "builtin", "builtin-large") or (kind == "builtin" and rest):
+        from . import large
         from .builtin import FOLDER, Builtin
 
-        return Cached(Builtin(Path(rest) if rest else FOLDER), path=cache)
+        network = large.fetch() if name == large.NAME else large.where() if name is None else None
+        return Cached(Builtin(Path(rest) if rest else FOLDER, large=network), path=cache)
+    if name in _SPELLING:
+        return _SPELLING[name]()
     if kind == "nli" and rest:
         from .networks import load_nli
 

@@ -92,14 +92,18 @@ def nearest(parts: Sequence[str], text: str, most: int = 2) -> list[str]:
 
 
 class OnnxEncoder:
-    """`model` is an ONNX file, `tokenizer` a tokenizer.json; `threads` pairs run at once."""
+    """`model` is an ONNX file, `tokenizer` a tokenizer.json; `threads` pairs run at once.
+
+    Where the ONNX file has a tokenizer.json among its metadata, that one is used.
+    """
 
     def __init__(self, model: Path, tokenizer: Path, *, threads: int | None = None) -> None:
         for path in (model, tokenizer):
             if not path.is_file():
                 raise InputError(f"{path}: no such file; an ONNX judge needs its model and tokenizer.json")
-        self._tokenizer = _load_tokenizer(tokenizer)
         self._session = _load_session(model)
+        own = self._session.get_modelmeta().custom_metadata_map.get("tokenizer.json")
+        self._tokenizer = _load_tokenizer(own or tokenizer.read_text("utf-8"))
         self._inputs = [item.name for item in self._session.get_inputs()]
         self._threads = threads if threads is not None else _cores()
         self._pool = ThreadPoolExecutor(self._threads, "semtropy-judge") if self._threads > 1 else None
@@ -141,8 +145,7 @@ def _sound(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _load_tokenizer(path: Path) -> Any:
-    content = path.read_text("utf-8")
+def _load_tokenizer(content: str) -> Any:
     if (known := wordpiece.load(content)) is not None:
         return known
     try:

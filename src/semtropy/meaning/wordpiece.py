@@ -60,9 +60,22 @@ def load(content: str) -> WordPiece | None:
     model, layout = data.get("model") or {}, data.get("post_processor") or {}
     same = all(data.get(part) == what for part, what in _READ.items())
     kind = (model.get("type"), model.get("continuing_subword_prefix"), layout.get("type"))
+    if kind[2] == "RobertaProcessing":
+        layout, kind = _layout(layout["cls"], layout["sep"]), (*kind[:2], "TemplateProcessing")
     if not same or kind != ("WordPiece", "##", "TemplateProcessing"):
         return None
     return WordPiece(model["vocab"], model["unk_token"], layout)
+
+
+def _layout(first: tuple[str, int], end: tuple[str, int]) -> dict[str, Any]:
+    """What RoBERTa and MPNet put around texts, as a template: `<s> A </s></s> B </s>`."""
+    begin, close = ({"SpecialToken": {"id": name, "type_id": 0}} for name, _ in (first, end))
+    a, b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    return {
+        "single": [begin, a, close],
+        "pair": [begin, a, close, close, b, close],
+        "special_tokens": {name: {"ids": [token]} for name, token in (first, end)},
+    }
 
 
 class WordPiece:

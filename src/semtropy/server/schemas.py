@@ -21,8 +21,8 @@ else:
     EstimatorName = Literal[ESTIMATORS]
 
 
-# Judges that a request may name: not those that cost more requests, or read the operator's files.
-OPEN_JUDGES = tuple(name for name in JUDGES if ":" not in name and name != "llm")
+# Judges that a request may name: not those that cost more requests or a download, or read the operator's files.
+OPEN_JUDGES = tuple(name for name in JUDGES if ":" not in name and name not in ("llm", "builtin-large"))
 Text = Annotated[str, Field(max_length=200)]
 
 

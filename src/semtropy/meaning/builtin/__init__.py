@@ -1,6 +1,7 @@
 """The judge that ships: small cross-encoders, int8, on the CPU, with arithmetic for numbers.
 
-One network compares two phrases, the other sentences and passages; a folder without the second has one for all.
+One network compares two phrases, the other sentences and passages; a folder without the second has one for all. A
+larger network, which is fetched (`semtropy.meaning.large`), may take the place of the second for passages.
 
 How it was made and what it can do is in the model card (docs/judge-card.md); `training/` makes it again.
 """
@@ -9,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+import threading
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +26,7 @@ from ..scripts import readable, same_in_script, warn_unreadable, without_gloss
 from ..spelling import normalise, other_name, same_name, same_wording, unlike, wording_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ...nouns import Floats
     from ..partition import Triple
@@ -71,9 +73,16 @@ class _Network(NamedTuple):
 
 
 class Builtin:
-    """Entailment in the context of the question, calibrated so that 0.5 is the threshold."""
+    """Entailment in the context of the question, calibrated so that 0.5 is the threshold.
 
-    def __init__(self, folder: Path = FOLDER, *, threads: int | None = None) -> None:
+    folder   what the judge is made of
+    large    the larger network, which reads passages
+    threads  how many pairs run at once; by default one a core
+    """
+
+    def __init__(
+        self, folder: Path = FOLDER, *, large: Path | None = None, threads: int | None = None
+    ) -> None:
         settings = folder / "judge.json"
         if not settings.is_file():
             raise InputError(f"{settings}: no such file; the folder of a built-in judge has it")
@@ -82,13 +91,13 @@ class Builtin:
         self._question_tokens: int = made["question_tokens"]
         self._encoder = OnnxEncoder(folder / "judge.onnx", folder / "tokenizer.json", threads=threads)
         phrases = _network(self._encoder, made)
-        self._networks = dict.fromkeys(("phrase", "sentence", "passage"), phrases)
+        self._networks = dict.fromkeys(("phrase", "sentence", "passage"), lambda: phrases)
         reader = folder / "sentences.onnx"
         if reader.is_file():
-            own = folder / "sentences-tokenizer.json"  # where its words are split in another way
-            tokenizer = own if own.is_file() else folder / "tokenizer.json"
-            encoder = OnnxEncoder(reader, tokenizer, threads=threads)
-            self._networks |= dict.fromkeys(("sentence", "passage"), _network(encoder, made["sentences"]))
+            self._networks |= _later(reader, folder, made["sentences"], threads)
+        if large is not None:
+            self.name += f"+large-{made['large']['sha256'][:8]}"
+            self._networks |= _later(large, folder, made["large"], threads)
         self._remembered = lru_cache(4096)(self._reading)
         self._shortened = lru_cache(128)(self._shorten)
 
@@ -160,7 +169,7 @@ class Builtin:
     def _judged(self, pairs: Sequence[tuple[str, str]], kind: str, hints: Floats | float = 0.0) -> list[Row]:
         if not pairs:
             return []
-        network = self._networks[kind]
+        network = self._networks[kind]()
         rows = _calibrated(
             network, network.encoder.logits(pairs), network.shifts[kind] + network.hint * hints
         )
@@ -230,6 +239,20 @@ class Builtin:
     def _reading(self, text: str) -> _Reading:
         normal = normalise(text)
         return _Reading(normal, tuple(self._encoder.ids(normal)), len(self._encoder.ids(text)))
+
+
+def _later(
+    model: Path, folder: Path, made: dict[str, Any], threads: int | None
+) -> dict[str, Callable[[], _Network]]:
+    """A network for each form that it is calibrated for; loaded when first needed, since most answers are short."""
+    lock = threading.Lock()
+    load = cache(lambda: _network(OnnxEncoder(model, folder / "tokenizer.json", threads=threads), made))
+
+    def network() -> _Network:
+        with lock:
+            return load()
+
+    return dict.fromkeys(made["calibration"]["shift"], network)
 
 
 def _network(encoder: OnnxEncoder, made: dict[str, Any]) -> _Network:
