@@ -27,6 +27,8 @@ SEATS = "A wheel has 2 seats for 14 people each. How many people can ride it?"
         ("How much memory does it need?", "You need a minimum of four gigabytes.", "4 GB"),
         ("How long does it take?", "It takes between 7 and 9 hours.", "7-9 hours"),
         ("How do I copy?", "Press Command + C.", "Command-C"),
+        ("How do I copy?", "You copy with Cmd+C.", "⌘C"),
+        ("How do I reopen a tab?", "Ctrl+Shift+T", "Press Shift + Control + T."),
         ("When does it open?", "The shop opens at 9 am.", "09:00"),
         ("Who did Cora marry?", "Cora married Henry.", "Henry"),
         ("Who was the first emperor of Rome?", "Augustus was the first emperor of Rome.", "Augustus"),

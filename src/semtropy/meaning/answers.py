@@ -53,7 +53,15 @@ _SENTENCE = re.compile(
 )
 _CODE = re.compile(r"`([^`]+)`|\w[\w.]*\([^()]*\)|(?<!\S)--?[a-zA-Z][\w-]*|(?<!\S)\w*_\w+|(?<!\S)\w+~\w+")
 _QUOTED = re.compile(r"`([^`]+)`")
-_JOINT = re.compile(r"(?<=\w{3})\s?[-+]\s?(?=\w)")  # "Command-C", "Command + C"
+_KEYS = {
+    "⌘": "command", "cmd": "command", "command": "command", "ctrl": "control", "control": "control", "strg": "control",
+    "opt": "option", "option": "option", "alt": "alt", "shift": "shift", "win": "windows", "windows": "windows",
+}  # fmt: skip
+_CHORD = re.compile(  # "Command-C", "Ctrl + Shift + T", "⌘C"
+    rf"(?<!\w)(?P<held>(?:⌘\s?[-+]?\s?|(?:{'|'.join(_KEYS)})\s?[-+]\s?)+)"
+    r"(?P<last>\w|f\d\d?|tab|enter|return|esc|escape|del|delete|space)(?!\w)",
+    re.IGNORECASE,
+)
 _RANGE = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*)")
 _OPERAND = r"\(?[$€£]?\d[\d.,]*\)?"
 _EQUATION = re.compile(  # "2 * 14 = 28", "\\(19 \\times 4 = 76\\)", "$2 \\times 14 = 28$"
@@ -148,6 +156,9 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
         return False
     if same_code(a, b):
         return True
+    pressed = _chord(a), _chord(b)
+    if None not in pressed:
+        return pressed[0] == pressed[1]
     rates = _same_rate(a, b)
     if rates is not None:
         return rates
@@ -165,8 +176,7 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     if first is None or second is None:
         return None
     # Never a refutation: without its case, "1.5m" may be metres or millions.
-    same = _JOINT.sub(" ", first) == _JOINT.sub(" ", second)
-    return True if same or _equal(first, second, question) else None
+    return True if first == second or _equal(first, second, question) else None
 
 
 def _equal(first: str, second: str, question: str) -> bool:
@@ -313,6 +323,21 @@ def _code(text: str) -> set[str]:
 
 def _code_words(text: str) -> set[str]:
     return {word.strip("`'\"").rstrip(".,;:!?").strip("`'\"") for word in text.split()}
+
+
+def _chord(text: str) -> frozenset[str] | None:
+    """The keys that a text says to press together; None where it names no shortcut, several, or denies one.
+
+    >>> sorted(_chord("You copy with Cmd+C.")), _chord("Ctrl+C, or Cmd+C on a Mac")
+    (['c', 'command'], None)
+    """
+    found = {
+        frozenset(
+            [_KEYS[key] for key in re.findall(r"⌘|\w+", match["held"].lower())] + [match["last"].lower()]
+        )
+        for match in _CHORD.finditer(text)
+    }
+    return found.pop() if len(found) == 1 and not _denies(text) else None
 
 
 def is_sentence(text: str) -> bool:
