@@ -15,13 +15,12 @@ A model that contradicts itself says little, whatever it says: the more of its a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import betaincinv, expit, logit
 
 from .errors import InputError
@@ -242,9 +241,7 @@ class OpinionWeights:
             pull = 2 * tie * apart * np.array([1.0, -steadiness])
             return float(value), np.concatenate([[missed.sum()], x.T @ missed + pull])
 
-        bounds = [(None, None), (0.0, None), (0.0, None)]  # more agreement never counts against an answer
-        found = minimize(loss, np.zeros(3), jac=True, bounds=bounds, method="L-BFGS-B").x
-        intercept, alone, other = map(float, found)
+        intercept, alone, other = _least(loss)
         return cls(intercept, alone, other, MappingProxyType(dict(about or {})))
 
     def to_dict(self) -> dict[str, Any]:
@@ -305,6 +302,15 @@ class Consultation:
         """How many samples the checked model may draw: up to a third is kept for second models that are asked."""
         asked = sum(answers is None for _, answers in self.models)
         return self.samples - min(MOST_ANSWERS * asked, self.samples // 3)
+
+
+def _least(loss: Callable[[Floats], tuple[float, Floats]]) -> tuple[float, float, float]:
+    """The intercept and the two weights, none below 0, with the least loss; `loss` gives it with its gradient."""
+    from scipy.optimize import minimize  # slow to import, and only a fit needs it
+
+    bounds = [(None, None), (0.0, None), (0.0, None)]  # more agreement never counts against an answer
+    intercept, own, other = minimize(loss, np.zeros(3), jac=True, bounds=bounds, method="L-BFGS-B").x
+    return float(intercept), float(own), float(other)
 
 
 def _doubted(agreement: ArrayLike) -> Floats:

@@ -152,8 +152,9 @@ class TestDeterminism:
         assert judge.entails(self.TRIPLES * 5).tolist() == alone * 5
         assert judge.entails(self.TRIPLES[::-1]).tolist() == alone[::-1]
 
-    def test_a_value_does_not_depend_on_the_threads(self, judge: Builtin) -> None:
-        assert Builtin(threads=1).entails(self.TRIPLES).tolist() == judge.entails(self.TRIPLES).tolist()
+    def test_a_value_does_not_depend_on_the_threads(self) -> None:
+        one, three = (Builtin(threads=threads).entails(self.TRIPLES).tolist() for threads in (1, 3))
+        assert one == three
 
     def test_relations_add_up_and_begin_with_entailment(self, judge: Builtin) -> None:
         relations = judge.relation(self.TRIPLES)

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import betainc, betaincc
-from scipy.stats import binom
+from scipy.special import betainc, betaincc, gammaln, xlog1py, xlogy
 
 from ..errors import InputError
 from ..files import read_json, replacing
@@ -89,7 +88,11 @@ class ClaimBelief:
 
     def _share_interval(self, level: float, samples: int) -> tuple[float, float]:
         counts = np.arange(samples + 1)
-        shares = np.diff(self.cumulative) @ binom.pmf(counts, samples, _NODES[:, None])
+        ways = gammaln(samples + 1) - gammaln(counts + 1) - gammaln(samples - counts + 1)
+        nodes = _NODES[:, None]  # scipy.stats has this binomial too, but takes a second to import
+        shares = np.diff(self.cumulative) @ np.exp(
+            ways + xlogy(counts, nodes) + xlog1py(samples - counts, -nodes)
+        )
         low = high = int(np.argmax(shares))
         inside = shares[low]
         while inside < level - 1e-12:

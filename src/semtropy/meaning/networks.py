@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -101,7 +102,7 @@ class OnnxEncoder:
         for path in (model, tokenizer):
             if not path.is_file():
                 raise InputError(f"{path}: no such file; an ONNX judge needs its model and tokenizer.json")
-        self._session = _load_session(model)
+        self._session = _shared_session(model)
         own = self._session.get_modelmeta().custom_metadata_map.get("tokenizer.json")
         self._tokenizer = _load_tokenizer(own or tokenizer.read_text("utf-8"))
         self._inputs = [item.name for item in self._session.get_inputs()]
@@ -145,6 +146,7 @@ def _sound(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+@lru_cache(2)
 def _load_tokenizer(content: str) -> Any:
     if (known := wordpiece.load(content)) is not None:
         return known
@@ -159,6 +161,17 @@ def _load_tokenizer(content: str) -> Any:
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # "[MASK]" in an answer is six characters, nothing to be filled in
     return tokenizer
+
+
+def _shared_session(path: Path) -> Any:
+    """The network in the file, kept for the next judge of this process; threads may run it at the same time."""
+    found = path.stat()
+    return _kept_session(path.absolute(), (found.st_mtime_ns, found.st_size), os.getpid())
+
+
+@lru_cache(2)  # a judge has two networks
+def _kept_session(path: Path, version: tuple[int, int], process: int) -> Any:
+    return _load_session(path)
 
 
 def _load_session(path: Path) -> Any:
