@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
-WORKERS ?= 2
+# Three for two cores: at any time a test is waiting for a server, a browser or Ray.
+WORKERS ?= 3
 TORCH ?= torch
 # Podman or Docker, and the name of the image without its tag.
 ENGINE ?= $(or $(shell command -v podman),docker)
@@ -10,6 +11,9 @@ IMAGE ?= semtropy
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/semtropy/__init__.py)
 # What an installation depends on. The compiled kernel is rebuilt when its source changes.
 INPUTS := pyproject.toml setup.py $(wildcard src/semtropy/entropy/_native/*.c src/semtropy/entropy/_native/*.h)
+
+# The tests start hundreds of processes, each of which would compile every module it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test retest lowest extras check bench fuzz docs site notebooks integrations picture wheel wheels image push release clean
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import ssl
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 pytest_plugins = ("pytester",)  # runs of pytest inside a test, for the plugin
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Workers share the cores, where threads of torch and OpenBLAS would spin to wait for each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A shell's background job ignores Ctrl-C, and hands that on to every command under test.
 if (
@@ -53,6 +58,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Ray's tests first: one worker makes the cluster, and the other is not left waiting for it at the end."""
     items.sort(key=lambda item: item.path.name != "test_ray.py")
+
+
+def pytest_collection_finish() -> None:
+    """Tests and modules stay to the end: without them, each collection of garbage has a tenth to look through."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_draws_whatever_was_asked_before(smollm2):
         return smollm2.sample(question, n, rng=np.random.default_rng(11))
 
     first = draw(KNOWN)
-    draw(OBSCURE)
+    draw(OBSCURE, 1)
     smollm2.complete("Once upon a time", 1, rng=np.random.default_rng(0))
     assert draw(KNOWN) == first
     assert draw(KNOWN, 1) == first[:1]
@@ -217,7 +217,7 @@ def test_in_a_chat_the_same_seed_gives_the_same_draws_and_lines_do_not_end_an_an
     listed = "Write a numbered list of three colours."
     first = draw(listed, 2)
     draw(KNOWN, 1)
-    assert draw(listed, 2) == first
+    assert draw(listed, 1) == first[:1]
     assert all("\n" in sample.text for sample in first)
     assert any(sample.complete for sample in first)
 
@@ -329,7 +329,7 @@ import numpy as np
 from semtropy.models import load_model
 
 QUESTION = "Who was the mayor of Timisoara in 1911?"
-model = load_model("smollm2")
+model = load_model("smollm2", max_tokens=6)
 server, moments = model._server, {}
 
 
@@ -355,7 +355,7 @@ class Interrupting:
 def draw(**at):
     moments.update({"call": 0, "token": 0} | at)
     model._ready = None
-    return model.sample(QUESTION, 3, rng=np.random.default_rng(0))
+    return model.sample(QUESTION, 2, rng=np.random.default_rng(0))
 
 
 expected = draw()
@@ -416,10 +416,8 @@ def test_a_shared_head_is_read_once_and_forgotten_afterwards(smollm2):
 
 def test_a_shared_prefix_is_read_once_and_changes_nothing_that_follows(smollm2):
     """P(True): its twenty examples are the same for every question."""
-    prefix = "".join(
-        f"Question: What is {n} plus {n}?\nAnswer: {2 * n}\nTrue? A) yes B) no: A\n\n" for n in range(5)
-    )
-    prompts = [f"{prefix}Question: What is {n} plus 1?\nAnswer: {n + 1}\nTrue? A) yes B) no:" for n in (3, 8)]
+    prefix = "".join(f"{n} + {n} = {2 * n}. True? A) yes B) no: A\n" for n in range(5))
+    prompts = [f"{prefix}{n} + 1 = {n + 1}. True? A) yes B) no:" for n in (3, 8)]
     read = []
     ask = smollm2._ask
 

@@ -6,6 +6,7 @@ loopback. A block after `<!-- not run: REASON -->` is left out; so are lines for
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
@@ -64,19 +65,23 @@ def endpoint() -> Iterator[str]:
         yield url
 
 
+@functools.cache
+def recordings() -> tuple[str, str]:
+    """The recording that ships, with numbers as ids, and its beginning, which is quick to relate and to evaluate."""
+    header, *rows = gzip.decompress(example_recording().read_bytes()).decode().splitlines()
+    numbered = [{**json.loads(row), "id": str(place)} for place, row in enumerate(rows)]
+    fewer = [{**row, "samples": row["samples"][:20]} for row in numbered[:10]]
+    whole, few = ("\n".join([header, *map(json.dumps, rows)]) for rows in (numbered, fewer))
+    return whole, few
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with every file that a command of the docs reads."""
-    header, *rows = gzip.decompress(example_recording().read_bytes()).decode().splitlines()
-    numbered = [{**json.loads(row), "id": str(place)} for place, row in enumerate(rows)]
-    recording = "\n".join([header, *map(json.dumps, numbered)])
-    fewer = [
-        {**row, "samples": row["samples"][:20]} for row in numbered[:12]
-    ]  # quick to relate and to evaluate
-    few = "\n".join([header, *map(json.dumps, fewer)])
+    whole, few = recordings()
     for name in ("run.jsonl", "mine.jsonl"):
         (tmp_path / name).write_text(few)
-    (tmp_path / "graded.jsonl.gz").write_bytes(gzip.compress(recording.encode()))
+    (tmp_path / "graded.jsonl.gz").write_bytes(gzip.compress(whole.encode(), 1))
     for name in ("run.jsonl.gz", "my-recording.jsonl.gz"):
         (tmp_path / name).write_bytes(gzip.compress(few.encode()))
     (tmp_path / "runs").mkdir()

@@ -9,6 +9,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,12 @@ WORDS = (
 )
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    """The tree of a file, which several checks walk."""
+    return ast.parse(text)
+
+
 def python_files(folder: Path = SOURCE) -> dict[str, str]:
     """Every Python file below `folder`: its path from there, and its text."""
     return code_files({".py"}, folder)
@@ -83,7 +90,7 @@ def homes(files: Mapping[str, str]) -> dict[str, list[str]]:
     """Class names that are defined in more than one place, private ones included."""
     found = defaultdict(list)
     for path, text in files.items():
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(text)):
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(f"{path}:{node.lineno}")
     return {name: places for name, places in found.items() if len(places) > 1}
@@ -94,7 +101,7 @@ def long_functions(files: Mapping[str, str]) -> list[str]:
     return [
         f"{path}:{node.lineno} {node.name} has {length} lines"
         for path, text in files.items()
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parsed(text))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if (length := (node.end_lineno or node.lineno) - node.lineno + 1) > LONG
     ]
@@ -102,7 +109,7 @@ def long_functions(files: Mapping[str, str]) -> list[str]:
 
 def unguarded(path: str, text: str) -> Iterator[str]:
     """Uses of what only some systems have, outside anything that looks for it first or survives its absence."""
-    yield from _unguarded(path, ast.parse(text), guarded=False)
+    yield from _unguarded(path, parsed(text), guarded=False)
 
 
 def _unguarded(path: str, node: ast.AST, *, guarded: bool) -> Iterator[str]:
@@ -256,7 +263,7 @@ def test_the_same_lines_are_found() -> None:
 
 def sleeps(path: str, text: str) -> Iterator[str]:
     """Sleeps for a set or a random time. Polling in a `while` is fine, and so is a class that plays a slow part."""
-    yield from _sleeps(path, ast.parse(text))
+    yield from _sleeps(path, parsed(text))
 
 
 def _sleeps(path: str, node: ast.AST, *, polls: bool = False) -> Iterator[str]:

@@ -166,15 +166,15 @@ HUNGRY: dict[str, Callable[[], bytes]] = {
     "lists of lists of lists": lambda: PROTO + doubled(60, b"]", b"](h\x00h\x00e") + b".",
     "a key that is tuples of tuples": lambda: PROTO + b"}" + doubled(60, b")", b"h\x00\x86") + b"K\x01s.",
     "a set of tuples of tuples": lambda: b"\x80\x04\x8f(" + doubled(60, b")", b"h\x00\x86") + b"\x90.",
-    "a tuple a million deep": lambda: PROTO + b")" + b"\x85" * 1_000_000 + b".",
-    "a list a million deep": lambda: PROTO + b"]" * 1_000_000 + b"a" * 999_999 + b".",
-    "a key a million deep": lambda: PROTO + b"})" + b"\x85" * 1_000_000 + b"K\x01s.",
+    "a tuple two hundred thousand deep": lambda: PROTO + b")" + b"\x85" * 200_000 + b".",
+    "a list two hundred thousand deep": lambda: PROTO + b"]" * 200_000 + b"a" * 199_999 + b".",
+    "a key two hundred thousand deep": lambda: PROTO + b"})" + b"\x85" * 200_000 + b"K\x01s.",
     "an object a hundred thousand deep": lambda: PROTO
     + (name("argparse", "Namespace") + b"q\x00)\x81" + b"h\x00)\x81" * 99_999)
     + b"b" * 99_999
     + b".",
     "a list that holds itself": lambda: PROTO + b"]q\x00h\x00a.",
-    "eight million empty sets": lambda: b"\x80\x04]" + b"(" + b"\x8f" * 8_000_000 + b"e.",
+    "four million empty sets": lambda: b"\x80\x04]" + b"(" + b"\x8f" * 4_000_000 + b"e.",
     "eight million empty dicts": lambda: b"\x80\x04]" + b"(" + b"}" * 8_000_000 + b"e.",
     "one list made a set a hundred thousand times": lambda: (
         PROTO

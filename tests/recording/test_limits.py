@@ -230,7 +230,7 @@ def test_a_small_file_stays_small_in_memory(name: str, tmp_path: Path) -> None:
 def test_a_pack_that_unpacks_to_too_much_is_named(tmp_path: Path) -> None:
     import zlib
 
-    rows = b'{"id":"1","index":0}\n' * 3_500_000
+    rows = b'{"id":"1","index":0,"note":"%s"}\n' % (b"x" * 1000) * 70_000
     (tmp_path / "manifest.json").write_text(
         json.dumps({"semtropy_store": 1, "identity": {}, "header": HEADER})
     )

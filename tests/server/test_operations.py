@@ -636,7 +636,8 @@ def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken_is_told(url: str) -> None:
     port = url.rpartition(":")[2]
-    command = [sys.executable, "-m", "semtropy", "serve", "--port", port, "--model", "scripted:none.json"]
+    command = [sys.executable, "-m", "semtropy", "serve", "--port", port, "--judge", "exact"]
+    command += ["--model", "scripted:none.json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode != 0
     assert "address already in use" in done.stderr

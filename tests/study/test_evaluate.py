@@ -257,7 +257,7 @@ def test_other_questions_do_not_change_draws() -> None:
 def test_bytes_do_not_depend_on_processes_or_hash_seed(tmp_path: Path) -> None:
     paths = []
     for name, seed in (("a", 1), ("b", 2)):
-        recording = made(120 if name == "a" else 40, seed=seed, model=name)
+        recording = made(70 if name == "a" else 30, seed=seed, model=name)
         paths.append(str(tmp_path / f"{name}.jsonl.gz"))
         write_recording(paths[-1], recording.header, recording.rows)
     written: list[dict[str, bytes]] = []
