@@ -114,7 +114,7 @@ def llama_url(smollm2: Any) -> Iterator[str]:
 
     params = xllamacpp.CommonParams()
     params.model.path = str(smollm2.path)
-    params.n_ctx, params.n_parallel = 8192, 4
+    params.n_ctx, params.n_parallel = 4096, 2  # each slot reads a prompt for itself
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.verbosity, params.warmup = -1, False
     server = xllamacpp.Server(params)
