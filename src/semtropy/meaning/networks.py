@@ -169,7 +169,7 @@ def _shared_session(path: Path) -> Any:
     return _kept_session(path.absolute(), (found.st_mtime_ns, found.st_size), os.getpid())
 
 
-@lru_cache(2)  # a judge has two networks
+@lru_cache(3)  # a judge has two networks, or three with the larger one
 def _kept_session(path: Path, version: tuple[int, int], process: int) -> Any:
     return _load_session(path)
 
