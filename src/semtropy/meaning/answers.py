@@ -92,6 +92,7 @@ _NUMERAL = re.compile(
 _CLOSING = {"close", "closes", "closed", "closing", "end", "ends", "expire", "expires"}
 _BEATS = re.compile(r"\bbpm\b", re.IGNORECASE)
 _COPULAS = {"is", "was", "are", "were", "be", "been", "became", "become", "called", "named", "as"}
+_KIND = re.compile(r"\b(?:which|what) (?!is\b|was\b|are\b|were\b|do\b|does\b|did\b)(\w{3,})\b")
 _ASKED = re.compile(r"\b(?:who|whom|whose|which|what|when|where|why|how)\b")
 _OPEN = re.compile(
     r"\b(?:who|whom|whose|which|what|when|where|why|how|name|list|tell|give|or|wer|wen|wem|wessen|was für|welche[rsmn]?"
@@ -147,6 +148,8 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     True
     >>> same_answer("How fast does it beat?", "60-100 bpm", "Between 60 and 100 beats per minute.")
     True
+    >>> same_answer("Which command lists files?", "ls", "the ls command")
+    True
     >>> same_answer("Who beat Rome?", "Gaul", "Rome beat Gaul.")
     """
     if max(len(a), len(b)) > _LONGEST:
@@ -168,6 +171,8 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     if one is not None or other is not None:
         return None
     if not any(is_sentence(text) or _EQUATION.search(text) for text in (a, b)):
+        if _same_but_kind(question, a, b):
+            return True
         return None  # of two phrases, "Law" and "Law of Conservation", the longer may say more
     amounts = _same_amount(question, a, b)
     if amounts is not None:
@@ -482,6 +487,20 @@ def _asked(question: str) -> str:
     parts = re.split(rf"{_SENTENCES.pattern}|(?<=\?)\s+(?=\S)", plain_signs(question[-_QUESTION:]).strip())
     asked = [part for part in parts if part.endswith("?")] or parts
     return asked[-1].strip(_MARKS)
+
+
+def _same_but_kind(question: str, a: str, b: str) -> bool:
+    """Whether two short answers differ only by what the question asks for, "which command", at their beginning or end.
+
+    >>> _same_but_kind("Which river is it?", "the river Seine", "Seine"), _same_but_kind("Who?", "Seine river", "Seine")
+    (True, False)
+    """
+    kind = _KIND.search(_asked(question))
+    if kind is None:
+        return False
+    first, second = ([word for word in _words(plain_signs(text)) if word != "the"] for text in (a, b))
+    shorter, longer = sorted((first, second), key=len)
+    return bool(shorter) and longer in ([*shorter, kind[1]], [kind[1], *shorter])
 
 
 def _words(text: str) -> list[str]:
