@@ -111,6 +111,7 @@ _NEGATED = re.compile(
     r"\b(?:not?|never|cannot|none|neither|nor|without|nobody|nothing|unable|nicht|keine?[nmrs]?|nie|ne|pas|jamais"
     r"|aucune?|nunca|ningun[oa]?)\b|n't\b|\bn'"
 )
+_MANNER = re.compile(r",? (?:through|via|using|because|since|thanks to|due to)\b.*", re.DOTALL)
 _AUXILIARY = frozenset({
     "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have", "had",
     "may", "might", "must", "am", "ist", "sind", "war", "hat", "haben", "kann", "können", "darf", "dürfen", "muss",
@@ -364,6 +365,8 @@ def polarity(question: str, text: str) -> bool | None:
     (False, True)
     >>> polarity("Do penguins fly?", "Only on holiday."), polarity("Why do penguins fly?", "No.")
     (None, None)
+    >>> polarity("Do whales breathe air?", "Whales breathe air through their lungs.")
+    True
     >>> polarity("Is the Nile longer than the Rhine?", "The Rhine is longer than the Nile.")
     """
     asked = _asked(question)
@@ -386,6 +389,8 @@ def _restated(asked: str, said: str) -> bool | None:
     question = [word for word in _words(asked) if word not in _AUXILIARY and word not in SMALL_WORDS]
     if not question or _words(asked)[0] not in _AUXILIARY or _DOUBT.search(said):
         return None
+    if not _MANNER.search(asked):
+        said = _MANNER.sub("", said)
     words = _words(re.sub(r"n't\b", " not", said).replace("cannot", "can not"))
     denials = [word for word in words if _NEGATED.fullmatch(word)]
     if len(denials) > 1 or set(denials) - _NOT:
