@@ -2,20 +2,25 @@
 
 The model gives W equally likely answers, each with its log-probability, and a scripted judge knows which of them mean
 the same. One meaning in W wordings must never be flagged, and be found steady within four samples; W meanings must be
-flagged. `python -m benchmarks wordings [--checks 40]`.
+flagged. Both with and without the texts of the answer's tokens, which tell the words that carry the answer.
+`python -m benchmarks wordings [--checks 40]`.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from semtropy import Verdict, check
+from semtropy import Sample, Verdict, check
 from semtropy.meaning import ScriptedJudge
 from semtropy.models import ScriptedModel
+from semtropy.testing.emulator import END, TokenModel
 
 NUMBERS = (2, 4, 8, 20, 100, 1000)
 BEGINNINGS = (
@@ -60,6 +65,32 @@ FORMS = {
 }
 
 
+class WordByWord:
+    """A model that draws equally likely texts word by word, and tells the probability of each word."""
+
+    name = "word-by-word"
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._tokens = TokenModel(dict.fromkeys(texts, 1.0))
+
+    def sample(
+        self, prompt: object, n: int, *, temperature: float = 1.0, rng: np.random.Generator | None = None
+    ) -> list[Sample]:
+        source = random.Random(int(np.random.default_rng(rng).integers(1 << 31)))
+        return [self._sample(temperature, source) for _ in range(n)]
+
+    def _sample(self, temperature: float, source: random.Random) -> Sample:
+        pieces = tuple(self._tokens.draw(temperature, source, 1000))
+        logprob = math.fsum(value for _, value in pieces)
+        return Sample(
+            "".join(token for token, _ in pieces).removesuffix(END),
+            logprob if temperature == 1.0 else None,
+            tuple(token for token, _ in pieces),
+            sampling_logprob=logprob,
+            pieces=pieces,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Outcomes:
     """What the checks of one model said: how many were steady and flagged, the samples and the agreement."""
@@ -77,10 +108,13 @@ class Outcomes:
         return cls(outcomes.count("steady"), outcomes.count("flagged"), samples, tuple(agreement))
 
 
-def outcomes(number: int, form: str, *, same: bool, checks: int) -> Outcomes:
-    """The outcomes of some checks of a model with `number` equally likely answers, of one meaning or all different."""
+def outcomes(number: int, form: str, *, same: bool, checks: int, words: bool = False) -> Outcomes:
+    """The outcomes of some checks of a model with `number` equally likely answers, of one meaning or all different.
+
+    With `words` the model tells the probability of each word of an answer.
+    """
     texts = FORMS[form][:: len(FORMS[form]) // number][:number]
-    model = ScriptedModel(default=dict.fromkeys(texts, 1 / number))
+    model = WordByWord(texts) if words else ScriptedModel(default=dict.fromkeys(texts, 1 / number))
     judge = ScriptedJudge(lambda question, a, b: float(same or a == b))
     asked = (
         check("What is the capital of Australia?", model=model, judge=judge, rng=seed)
@@ -93,11 +127,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks wordings", description=__doc__)
     parser.add_argument("--checks", type=int, default=40, help="checks of each model (default: 40)")
     options = parser.parse_args(arguments)
-    for form in FORMS:
+    for form, words in (*((form, False) for form in FORMS), ("sentences", True)):
         for same in (True, False):
-            print(f"{form}, {'one meaning' if same else 'as many meanings'}:")
+            told = " word by word" if words else ""
+            print(f"{form}{told}, {'one meaning' if same else 'as many meanings'}:")
             for number in NUMBERS:
-                found = outcomes(number, form, same=same, checks=options.checks)
+                found = outcomes(number, form, same=same, checks=options.checks, words=words)
                 print(
                     f"  {number:5}  steady {found.steady}, flagged {found.flagged} of {options.checks}; samples"
                     f" {np.mean(found.samples):.2f}, at most {max(found.samples)}; agreement"

@@ -11,8 +11,9 @@ and SVAMP that Qwen2.5-Coder-1.5B-Instruct answers in one sentence, and of Trivi
 (`training/record.py`; meanings by the judge that ships), with a heavy tail of wordings: lighter tails take the twenty
 equally likely sentences of a surer model for doubt. It knows a third of the answers; models that people ask for
 sentences know more. The other, three times as probable, has the meanings of names, with questions of low entropy
-counted fourfold, and every number of wordings as probable. Both choices were made on models whose distribution is known
-(`python -m benchmarks wordings`).
+counted fourfold, and every number of wordings as probable. In it sure tokens that carry an answer speak for the answer,
+and doubtful ones do not speak against it: they may be wording. These choices were made on models whose distribution is
+known (`python -m benchmarks wordings`).
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ def longer_answers(names: Prior, sentences: Iterable[Recording]) -> Prior:
     fitted = Prior.fit(rows, negligible=NEGLIGIBLE).longer
     assert fitted is not None
     vague = replace(many_wordings(names), ends=fitted.ends)
+    if fitted.doubt is not None:
+        lean = fitting.DOUBT_TILT * (fitted.doubt - fitting.MOST_DOUBT)
+        vague = replace(vague, carried=tuple(mixture.leaning(lean) for mixture in vague.answered))
     both = Prior.combine([replace(fitted, trained_on=0), *[vague] * VAGUE])
     return replace(both, words=None, longer=None)
 

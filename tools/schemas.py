@@ -186,6 +186,7 @@ def recording_schema() -> Schema:
         "sampling_logprob": maybe(LOGPROB),
         "sampling_token_logprobs": maybe(listed(LOGPROB)),
         "token_entropies": maybe(listed(number(0, MOST_TOKEN_ENTROPY))),
+        "token_texts": maybe(listed(TEXT)),
         "correct": maybe(TRUTH),
     }
     row = item(

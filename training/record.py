@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import time
 from collections import defaultdict
@@ -170,11 +171,22 @@ def record(
         texts = recorder.tokenizer.decode_batch([one.tokens for own in written for one in own])
         for place, n in enumerate(part):
             own = texts[place * (SAMPLES + 1) : (place + 1) * (SAMPLES + 1)]
-            yield _row(questions[n], own, written[place])
+            row = _row(questions[n], own, written[place])
+            row["answer"]["token_texts"] = _token_texts(recorder.tokenizer, written[place][0].tokens)
+            yield row
         if start == 0:
             tried = [(prompts[part[0]], one) for one in written[0][:4]]
             gaps = [abs(recorder.weigh(prompt, one.tokens) - sum(one.logprobs)) for prompt, one in tried]
             print(f"  plain passes give the same to {max(gaps):.3f}: {own[0].strip()!r}", flush=True)
+
+
+def _token_texts(tokenizer: Any, tokens: Sequence[int]) -> list[str]:
+    """The text that each token adds to those before it; a character cut in two belongs to its last token."""
+    said = [tokenizer.decode(list(tokens[:end])).rstrip("\ufffd") for end in range(len(tokens) + 1)]
+    return [
+        text[len(before) :]
+        for before, text in itertools.pairwise(itertools.accumulate(said, lambda *both: max(both, key=len)))
+    ]
 
 
 def _row(question: dict[str, Any], texts: Sequence[str], written: Sequence[Written]) -> dict[str, Any]:

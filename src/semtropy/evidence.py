@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -114,6 +115,8 @@ class JudgedAnswer:
     token_entropy   the largest entropy of a next-token distribution along it, in nats, None where unknown
     prefix_logprob  its log-probability without the end token, where the provider leaves that out; `sequence` is then
                     its place among the `prefix_logprobs`
+    carried_logprob that of the least probable token that carries the answer, given the words before it
+                    (`carrying_tokens`); None where it is unknown which tokens do
     """
 
     meaning: int
@@ -121,10 +124,12 @@ class JudgedAnswer:
     sequence: int | None = None
     token_entropy: float | None = None
     prefix_logprob: float | None = None
+    carried_logprob: float | None = None
 
     def __post_init__(self) -> None:
         check_logprob("logprob", self.logprob)
         check_logprob("prefix_logprob", self.prefix_logprob)
+        check_logprob("carried_logprob", self.carried_logprob)
         if self.token_entropy is not None:
             check_token_entropy(self.token_entropy)
 
@@ -321,13 +326,15 @@ class Evidence:
         partition: Partition,
         answer: Sample | None = None,
         answer_meaning: int | None = None,
+        question: str | None = None,
     ) -> Evidence:
         """Count `samples` by meaning and sum the probabilities of their distinct sequences.
 
         A log-probability of exactly 0 is not believed: it is sent by servers that compute none.
         Sequences are distinguished by their tokens where known, else by text and log-probability, so that two
         tokenisations of one string raise the lower bound twice and one sequence drawn twice raises it once.
-        `answer_meaning` is the meaning of `answer` in `partition`, or `partition.size` if no sample has it.
+        `answer_meaning` is the meaning of `answer` in `partition`, or `partition.size` if no sample has it. The
+        `question` tells which tokens of the answer carry it.
 
         >>> draws = [Sample("Paris", -0.7), Sample("Paris", -0.7), Sample("Rome", None)]
         >>> Evidence.gather(draws, Partition((0, 0, 1))).distinct
@@ -345,7 +352,9 @@ class Evidence:
             tally.add_answer(word_count(answer.text))
             home = partition.size if answer_meaning is None else answer_meaning
             whole = answer.sampling_logprob is not None
-            judged = judged_answer(answer, home, lambda sequence: tally.place(sequence, home, whole=whole))
+            judged = judged_answer(
+                answer, home, lambda sequence: tally.place(sequence, home, whole=whole), question
+            )
         return cls(**tally.fields(), answer=judged)
 
 
@@ -462,8 +471,10 @@ class SampleTally:
         }
 
 
-def judged_answer(answer: Sample, meaning: int, place: Callable[[object], int | None]) -> JudgedAnswer:
-    """What the evidence says of `answer`; `place` finds a sequence among those that are known."""
+def judged_answer(
+    answer: Sample, meaning: int, place: Callable[[object], int | None], question: str | None = None
+) -> JudgedAnswer:
+    """What the evidence says of `answer` to `question`; `place` finds a sequence among those that are known."""
     logprob = answer.sampling_logprob if answer.complete and not is_certain(answer.sampling_logprob) else None
     prefix = answer.prefix_logprob if answer.complete and logprob is None else None
     prefix = None if is_certain(prefix) else prefix
@@ -475,7 +486,85 @@ def judged_answer(answer: Sample, meaning: int, place: Callable[[object], int | 
         sequence=None if known is None else place(sequence_key(answer, known)),
         token_entropy=max(entropies) if entropies else None,
         prefix_logprob=prefix,
+        carried_logprob=None if question is None or known is None else carried_logprob(question, answer),
     )
+
+
+# The tokens that carry an answer. The probability of a sentence is small however sure the model is, since it could have
+# been worded otherwise. That of "Canberra" after "The capital of Australia is" is close to the meaning's own.
+
+_WORD = re.compile(rf"(?=\w)[{_SPACELESS[0]}-{_SPACELESS[1]}]|[^\W_{_SPACELESS[0]}-{_SPACELESS[1]}]+")
+_POLARITY = re.compile(r"\s*(yes|no|ja|nein|oui|non|sí|sì|да|нет)(?=[,.;:!]|$)", re.IGNORECASE)
+_ENDING = re.compile(r"(?<=..)(?:ies|es|s|ed|ing|en)$")
+_FUNCTION_WORDS_OF = {
+    "English": "a an the of in on at by to for from with as is are was were be been being has have had do does did it"
+    " its he she they them his her their this that these those there and or but which who whom whose what when where"
+    " how than then so if into about over under after before between during also can could will would may might must"
+    " shall should i you we my your our me us him",  # no, not and one may be the answer
+    "German": "der die das den dem des ein eine einen einem einer ist sind war waren wurde wird von im und zu mit auf"
+    " er sie es",
+    "French": "le la les l d de du un une est sont été était par en et il elle",
+    "Spanish": "el los las es son fue era por que del al y lo",
+    "Italian": "gli di da dal nel e è",
+    "Russian": "это был была было в на и с он она",
+    "Japanese": "は が の を に で と す だ た",
+    "Chinese": "的 是 在 了 于 於",
+}
+_FUNCTION_WORDS = frozenset(word for words in _FUNCTION_WORDS_OF.values() for word in words.split())
+
+
+def carried_logprob(question: str, answer: Sample) -> float | None:
+    """The log-probability of the least probable token that carries the answer; None where the tokens are unknown.
+
+    >>> pieces = (("It", -0.7), (" is", -0.1), (" Can", -0.2), ("berra", -0.0), (".", -0.4), ("<|im_end|>", -0.0))
+    >>> carried_logprob("What is the capital of Australia?", Sample("It is Canberra.", pieces=pieces))
+    -0.2
+    """
+    pieces = answer.pieces
+    if not pieces:
+        return None
+    places = carrying_tokens(question, answer.text, [text for text, _ in pieces])
+    return min((pieces[place][1] for place in places), default=None)
+
+
+def carrying_tokens(question: str, text: str, tokens: Sequence[str]) -> list[int]:
+    """The places of the tokens that carry the answer `text`: of words that are no function words, nor the question's.
+
+    A yes or no that comes first carries it alone. Where it has no such words, all of its tokens carry it; where the
+    tokens do not spell it, none.
+
+    >>> carrying_tokens("Who wrote Faust?", "Goethe wrote it.", ["Go", "ethe", " wrote", " it", "."])
+    [0, 1]
+    >>> carrying_tokens("Can emus fly?", "No, they are too heavy.", ["No", ",", " they", " are", " too", " heavy", "."])
+    [0]
+    """
+    start = "".join(tokens).find(text)
+    if start < 0 or not text:
+        return []
+    ends = [end - start for end in itertools.accumulate(map(len, tokens))]
+    asked = {_stem(word) for word in _WORD.findall(question.lower())}
+    polarity = _POLARITY.match(text)
+    spans = (
+        [polarity.span(1)]
+        if polarity
+        else [
+            found.span()
+            for found in _WORD.finditer(text)
+            if (word := found[0].lower()) not in _FUNCTION_WORDS and _stem(word) not in asked
+        ]
+        or [(0, len(text))]
+    )
+    # A token without text begins a character that the next one completes.
+    starts = [-start, *ends[:-1]]
+    return [
+        place
+        for place, (begin, end) in enumerate(zip(starts, ends, strict=True))
+        if any(begin < last and max(end, begin + 1) > first for first, last in spans)
+    ]
+
+
+def _stem(word: str) -> str:
+    return _ENDING.sub("", word) if len(word) > 4 else word
 
 
 def sequence_key(sample: Sample, logprob: float | None) -> object:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +40,8 @@ class Sample:
     temperature       the temperature it was drawn at, None where unknown
     prefix_logprob    where the provider omits the end token: the log-probability of all other tokens, at the
                       temperature of the samples; None where it is unknown or the end token is included
+    pieces            for a judged answer: the text of each token with its log-probability at the temperature of the
+                      samples, None where unknown
 
     >>> Sample("Paris", logprob=-0.2).complete
     True
@@ -58,6 +61,7 @@ class Sample:
     token_count: int | None = None
     temperature: float | None = None
     prefix_logprob: float | None = None
+    pieces: tuple[tuple[str, float], ...] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -73,6 +77,8 @@ class Sample:
         check_logprobs("token_logprobs", self.token_logprobs or ())
         for entropy in self.token_entropies or ():
             check_token_entropy(entropy)
+        if self.pieces is not None:
+            object.__setattr__(self, "pieces", _checked_pieces(self.pieces))
         if self.token_count is not None and not is_count(self.token_count):
             raise InputError(
                 f"token_count is {shown(self.token_count)}: a whole number, 0 or more (None where unknown)"
@@ -105,7 +111,12 @@ def weighed_by_samples(answer: Sample, samples: Sequence[Sample]) -> Sample:
             return replace(answer, tokens=sample.tokens)
         weighed = sample.logprob is not None or sample.prefix_logprob is not None
         if not known and weighed and sample.complete and sample.tokens == answer.tokens:
-            return replace(answer, sampling_logprob=sample.logprob, prefix_logprob=sample.prefix_logprob)
+            return replace(
+                answer,
+                sampling_logprob=sample.logprob,
+                prefix_logprob=sample.prefix_logprob,
+                pieces=sample.pieces,
+            )
     return answer
 
 
@@ -162,6 +173,19 @@ def _check_tokens(tokens: tuple[Token, ...] | None) -> None:
         hash(tokens)
     except TypeError as error:
         raise InputError(f"tokens must be ids or texts, one per token: {error}") from error
+
+
+def _checked_pieces(pieces: Sequence[Any]) -> tuple[tuple[str, float], ...]:
+    try:
+        made = tuple((text, value) for text, value in pieces)
+    except (TypeError, ValueError):
+        made = ((None, None),)
+    if not all(isinstance(text, str) for text, _ in made):
+        raise InputError(
+            "pieces must be pairs of a token's text and its log-probability (None where unknown)"
+        )
+    check_logprobs("pieces", [value for _, value in made])
+    return made
 
 
 def check_token_entropy(value: float) -> None:
@@ -248,6 +272,16 @@ def without_certainty(sample: Sample) -> Sample:
 def is_certain(logprob: float | None) -> bool:
     """Whether this stands for a probability of exactly 1."""
     return logprob is not None and math.exp(logprob) >= 1.0
+
+
+def pieces_of(tokens: Iterable[tuple[bytes, float]]) -> tuple[tuple[str, float], ...]:
+    """The texts of tokens, given as bytes with their log-probabilities; a character cut in two belongs to the last.
+
+    >>> pieces_of([(b"caf", -0.1), (b"\xc3", -0.2), (b"\xa9", -0.3)])
+    (('caf', -0.1), ('', -0.2), ('é', -0.3))
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return tuple((decoder.decode(piece), logprob) for piece, logprob in tokens)
 
 
 def generated_tokens(samples: Sequence[Sample]) -> int | None:

@@ -87,7 +87,7 @@ def score(
         (own, *labels), notes = _labels([judged.text, *texts], given, spelled, question, judge)
         partition = Partition.of(labels)
         number = dict(zip(labels, partition.meanings, strict=True)).get(own, partition.size)
-        evidence = Evidence.gather(samples, partition, judged, number)
+        evidence = Evidence.gather(samples, partition, judged, number, question)
     belief = estimated(made, evidence)
     return replace(belief, notes=(*belief.notes, *notes)) if notes else belief
 

@@ -18,6 +18,8 @@ from semtropy.entropy.components import Observations
 from semtropy.entropy.shares import share_distribution
 from semtropy.errors import InputError
 from semtropy.estimators.bayes import AgreementScore, Bayes
+from semtropy.evidence import carrying_tokens
+from semtropy.meaning import ScriptedJudge
 from semtropy.models.scripted import ScriptedModel
 from semtropy.nouns import JudgedAnswer
 from semtropy.study.evaluate import evaluate
@@ -239,3 +241,86 @@ def test_a_token_entropy_no_vocabulary_has_is_refused(entropy: float) -> None:
         JudgedAnswer(0, -1.0, None, entropy)
     with pytest.raises(InputError, match="token entropy"):
         Sample("Paris", -1.0, token_entropies=(0.1, entropy))
+
+
+ASKED = "What is the capital of Australia?"
+CARRYING, OTHERS = (
+    ("Canberra", "Sydney", "1913", "東京", "Москва"),
+    ("the", "Capital", "of", "Australia", "is", "are"),
+)
+
+
+@given(
+    st.lists(st.sampled_from(CARRYING + OTHERS), min_size=1, max_size=8),
+    st.lists(st.integers(1, 5), min_size=1),
+    st.sampled_from(["", "<|im_end|>"]),
+)
+def test_the_words_of_the_question_do_not_carry_an_answer_however_it_is_cut_into_tokens(words, sizes, end):
+    text, tokens, sizes = " ".join(words), [], list(sizes)
+    left = f" {text}."
+    while left:
+        sizes = [*sizes[1:], sizes[0]]
+        tokens.append(left[: sizes[0]])
+        left = left[sizes[0] :]
+    starts = [sum(map(len, tokens[:place])) for place in range(len(tokens))]
+    spans, offset = [], 1
+    for word in words:
+        spans += [range(offset, offset + len(word))] if word in CARRYING else []
+        offset += len(word) + 1
+    spans = spans or [range(1, 1 + len(text))]  # without a new word all of the text carries it
+    places = [range(at, at + len(token)) for at, token in zip(starts, tokens, strict=True)]
+    expected = [i for i, own in enumerate(places) if any(set(own) & set(span) for span in spans)]
+    assert carrying_tokens(ASKED, text, [*tokens, end]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "tokens", "expected"),
+    [
+        ("Who wrote Faust?", ["Fa", "ust", " was", " written", " by", " Go", "ethe", "."], " written Goethe"),
+        ("Do penguins fly?", ["No", ",", " pengu", "ins", " are", " too", " heavy", "."], "No"),
+        ("Do penguins fly?", ["Pengu", "ins", " can", " not", " fly", "."], " not"),
+        ("How many moons has Mars?", ["Mars", " has", " ", "2", " moons", "."], "2"),
+        ("Wer schrieb Faust?", ["Fa", "ust", " ist", " von", " Goethe", "."], " Goethe"),
+        ("日本の首都はどこですか", ["日本", "の", "首都", "は", "", "東", "京", "で", "す", "。"], "東京"),
+        ("Which comes first, red or blue?", ["Blue", "."], "Blue."),  # no word is new: all of them
+    ],
+)
+def test_the_tokens_that_carry_an_answer(question, tokens, expected):
+    found = carrying_tokens(question, "".join(tokens), tokens)
+    assert "".join(tokens[place] for place in found) == expected
+    assert carrying_tokens(question, "another text", tokens) == []
+
+
+SENTENCES = [
+    f"{start} the capital of Australia {verb} Canberra{end}."
+    for start in ("Well,", "So,")
+    for verb in ("is", "was", "has been")
+    for end in ("", " today")
+]
+
+
+def worded(*, sure=None):
+    """A model that says one thing in twelve sentences, each as unlikely; `sure` is how sure it is of the name."""
+    samples = [Sample(text, math.log(0.02)) for text in SENTENCES]
+    answer = replace(samples[0], logprob=None, sampling_logprob=math.log(0.02))
+    if sure is not None:
+        frame = math.log(0.02 / sure) + 0.1  # the words of the question have what is left
+        pieces = (
+            ("Well", -0.1),
+            (", the capital of Australia is", frame),
+            (" Canberra", math.log(sure)),
+            (".", 0.0),
+        )
+        answer = replace(answer, pieces=pieces)
+    return Says(answer, samples)
+
+
+def test_a_sentence_whose_carrying_tokens_are_sure_needs_fewer_samples():
+    def checked(sure):
+        same = ScriptedJudge({}, default=1.0)
+        return check(ASKED, model=worded(sure=sure), judge=same, rng=1)
+
+    unknown, sure, unsure = checked(None), checked(0.98), checked(0.05)
+    assert [each.outcome for each in (unknown, sure, unsure)] == [Outcome.STEADY] * 3  # no sample disagrees
+    assert sure.samples < unknown.samples
+    assert sure.samples < unsure.samples

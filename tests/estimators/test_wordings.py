@@ -37,6 +37,15 @@ def test_as_many_meanings_are_flagged(number):
     assert (found.flagged, found.steady) == (8, 0)
 
 
+@pytest.mark.parametrize("number", [2, 20, 1000])
+def test_words_that_only_word_a_sentence_do_not_speak_against_it(number):
+    found = outcomes(number, "sentences", same=True, checks=4, words=True)
+    assert (found.flagged, found.steady) == (0, 4)
+    assert sum(found.samples) / 4 <= 4
+    assert min(found.agreement) > 0.9
+    assert outcomes(number, "sentences", same=False, checks=2, words=True).flagged == 2
+
+
 @pytest.mark.parametrize("number", [4, 20, 1000])
 def test_wordings_of_names_are_not_flagged_either(number):
     found = outcomes(number, "names", same=True, checks=3)

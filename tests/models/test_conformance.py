@@ -139,6 +139,17 @@ def test_log_probabilities_are_log_probabilities(model):
             assert len(sample.tokens) == len(sample.token_logprobs)
 
 
+def test_the_tokens_of_a_single_answer_spell_it(model):
+    for temperature in (1.0, 0.1):
+        (answer,) = model.sample(QUESTION, 1, temperature=temperature, rng=np.random.default_rng(1))
+        if answer.pieces is None:
+            continue
+        assert answer.text in "".join(text for text, _ in answer.pieces)
+        known = (answer.sampling_logprob, answer.logprob, answer.prefix_logprob)
+        total = next(value for value in known if value is not None)
+        assert math.fsum(value for _, value in answer.pieces) == pytest.approx(total, abs=1e-6)
+
+
 def test_the_same_sequence_has_the_same_probability(model):
     known: dict[object, float] = {}
     for sample in model.sample(QUESTION, 8, rng=np.random.default_rng(2)):

@@ -27,6 +27,7 @@ ROW: dict[str, Any] = {
         "sampling_logprob": -0.2,
         "correct": True,
         "token_entropies": [0.5],
+        "token_texts": ["4"],
     },
     "samples": [{"text": "4", "logprob": -0.1, "token_logprobs": [-0.1], "tokens": [3, "x"], "meaning": 0}],
     "p_true": 0.5,

@@ -67,6 +67,7 @@ def test_a_log_probability_is_a_finite_number_at_most_0(
         ({"sampling_token_logprobs": [0.0, "a"]}, r"answer.sampling_token_logprobs\[1\]: expected a number"),
         ({"token_entropies": [0.0, None]}, r"answer.token_entropies: expected a list of numbers"),
         ({"tokens": [1.5]}, r"answer.tokens: expected a list of token ids"),
+        ({"token_texts": ["a", 1]}, r"answer.token_texts: expected a list of token texts"),
         ({"meaning": "a"}, r"answer.meaning: expected a whole number"),
         ({"complete": 1}, r"answer.complete: expected true, false or null"),
     ],

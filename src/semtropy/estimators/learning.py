@@ -223,7 +223,8 @@ class LearnedPrior:
                 learned = replace(learned, samples=mixture)
             if weighed:
                 best = int(np.argmax(_log_tilt_prior() + np.sum(weighed, axis=0)))
-                learned = replace(learned, answered=_tilted(form)[best].answered)
+                leaning = _tilted(form)[best]
+                learned = replace(learned, answered=leaning.answered, carried=leaning.carried)
             forms[i] = learned
         return _linked(forms)
 
@@ -353,14 +354,13 @@ def _hedged(weights: Floats, components: tuple[Component, ...], start: Prior) ->
 def _tilted(start: Prior) -> tuple[Prior, ...]:
     """The starting prior with each tilt, for samples that follow an answer of known log-probability."""
     return tuple(
-        replace(start, answered=tuple(_leaning(mixture, lean) for mixture in start.answered))
+        replace(
+            start,
+            answered=tuple(mixture.leaning(lean) for mixture in start.answered),
+            carried=tuple(mixture.leaning(lean) for mixture in start.carried),
+        )
         for lean in WEIGHED_TILTS
     )
-
-
-def _leaning(mixture: ComponentMixture, lean: float) -> ComponentMixture:
-    weights = np.exp(mixture.log_weights() + lean * prior_entropies(mixture.components))
-    return ComponentMixture.of_columns(mixture.components, weights, np.ones(weights.size, dtype=bool))
 
 
 def _log_tilt_prior() -> Floats:
@@ -458,6 +458,7 @@ def _to_json(evidence: Evidence) -> dict[str, Any]:
         "logprob": round(answer.logprob, 6),
         "sequence": answer.sequence,
         "token_entropy": answer.token_entropy,
+        "carried_logprob": answer.carried_logprob,
     }
 
 
@@ -472,6 +473,12 @@ def _from_json(held: dict[str, Any]) -> Evidence:
         tuple(map(len, logprobs)),
         tuple(held["no_logprob"]),
         logprobs,
-        answer=JudgedAnswer(held["meaning"], logprob, held["sequence"], held["token_entropy"]),
+        answer=JudgedAnswer(
+            held["meaning"],
+            logprob,
+            held["sequence"],
+            held["token_entropy"],
+            carried_logprob=held.get("carried_logprob"),
+        ),
         words=held["words"],
     )

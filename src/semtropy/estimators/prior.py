@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -49,9 +49,11 @@ from .fitting import (
     MANY_WORDINGS,
     NEGLIGIBLE,
     SEQUENCE_PRIORS,
+    AnswerMeans,
     ComponentMixture,
     TrainingQuestion,
     component_grid,
+    doubt,
     fit_answered,
     fit_ends,
     fit_samples,
@@ -89,6 +91,8 @@ class PriorFields(NamedTuple):
     ends: tuple[float, ...]
     words: int | None = None
     longer: Mapping[str, Any] | None = None
+    carried: tuple[ComponentMixture, ...] = ()
+    doubt: float | None = None
 
 
 def prior_to_json(fields: PriorFields) -> dict[str, Any]:
@@ -100,6 +104,11 @@ def prior_to_json(fields: PriorFields) -> dict[str, Any]:
         "ends": list(fields.ends),
         "samples": _mixture_to_json(fields.samples),
         "answered": [_mixture_to_json(mixture) for mixture in fields.answered],
+        **(
+            {"carried": [_mixture_to_json(mixture) for mixture in fields.carried], "doubt": fields.doubt}
+            if fields.carried
+            else {}
+        ),
         **({} if fields.longer is None else {"words": fields.words, "longer": dict(fields.longer)}),
     }
 
@@ -117,6 +126,9 @@ def prior_from_json(data: Mapping[str, Any]) -> PriorFields:
         raise InputError('"ends" must be probabilities above 0')
     if entropy is not None and not 0 <= _number(entropy) <= MOST_TOKEN_ENTROPY:
         raise InputError(f'"token_entropy" must be a number from 0 to {MOST_TOKEN_ENTROPY:g}, or null')
+    carried = data.get("carried") or ()
+    if carried and not 0 <= _number(data["doubt"]) <= 1:
+        raise InputError('"doubt" must be a probability')
     samples, answered = _mixture_from_json(data["samples"]), data["answered"]
     if answered and isinstance(answered[0], Mapping):
         answered = [answered]
@@ -130,6 +142,8 @@ def prior_from_json(data: Mapping[str, Any]) -> PriorFields:
         ends,
         None if data.get("words") is None else _whole(data["words"]),
         data.get("longer"),
+        tuple(_mixture_from_json(mixture) for mixture in carried),
+        float(data["doubt"]) if carried else None,
     )
 
 
@@ -243,6 +257,9 @@ class Prior:
     words          answers of more words have another form, for which `longer` is; None for no such limit
     longer         the prior for longer answers, None where there is none: a meaning has few wordings as a name, and
                    many as a sentence; phrases come between the two
+    carried        like `answered`, for sentences of which it is known which tokens carry the answer; empty where no
+                   training answers told
+    doubt          the mean of `fitting.doubt` of those training answers; None without `carried`
 
     >>> prior = Prior.default()
     >>> round(sum(sum(own) for own in prior.samples.weights), 9)
@@ -256,6 +273,8 @@ class Prior:
     ends: tuple[float, ...] = DEFAULT_ENDS
     words: int | None = None
     longer: Prior | None = None
+    carried: tuple[ComponentMixture, ...] = ()
+    doubt: float | None = None
 
     @classmethod
     def default(cls) -> Prior:
@@ -288,6 +307,7 @@ class Prior:
         """The prior for answers of up to `words` words, followed by one for phrases and then the one for sentences."""
         own = replace(self, trained_on=0, words=None, longer=None)
         either = replace(self.combine([own, sentences]), token_entropy=own.token_entropy, ends=own.ends)
+        either = replace(either, carried=(), doubt=None)
         return replace(self, words=words, longer=replace(either, words=2 * words, longer=sentences))
 
     @classmethod
@@ -301,8 +321,15 @@ class Prior:
         answered = [question for question in training if question.answered]
         if not answered:
             return cls(samples, (samples,), len(training), None, ends)
-        centre = _mean_token_entropy(answered)
-        return cls(samples, (fit_answered(answered, grid, centre, negligible),), len(training), centre, ends)
+        entropy = _mean(answer.token_entropy for answer in _answers(answered))
+        mixture = fit_answered(answered, grid, AnswerMeans(token_entropy=entropy), negligible)
+        fitted = cls(samples, (mixture,), len(training), entropy, ends)
+        told = [question for question in answered if _mean(map(doubt, _answers([question]))) is not None]
+        if not longer or len(told) < FEWEST_OF_A_FORM:
+            return fitted
+        centre = AnswerMeans(doubt=_mean(map(doubt, _answers(told))))
+        carried = fit_answered(told, grid, centre, negligible)
+        return replace(fitted, carried=(carried,), doubt=centre.doubt)
 
     @classmethod
     def combine(cls, priors: Sequence[Prior]) -> Prior:
@@ -317,17 +344,19 @@ class Prior:
         if len({len(prior.ends) for prior in priors}) > 1:
             raise InputError("the priors have different numbers of ends: fit them anew with one version")
         fitted = [prior for prior in priors if prior.trained_on] or priors
-        centres = [prior.token_entropy for prior in fitted if prior.token_entropy is not None]
+        carried = any(prior.carried for prior in fitted)
         longer = [prior.longer for prior in priors if prior.longer is not None]
         limits = [prior.words for prior in fitted if prior.words is not None]
         return cls(
             ComponentMixture.average([prior.samples for prior in fitted]),
             tuple(mixture for prior in fitted for mixture in prior.answered),
             sum(prior.trained_on for prior in fitted),
-            float(np.mean(centres)) if centres else None,
+            _mean(prior.token_entropy for prior in fitted),
             tuple(np.mean([prior.ends for prior in fitted], axis=0).round(6).tolist()),
             max(limits, default=None),
             cls.combine(longer) if longer else None,
+            tuple(each for prior in fitted for each in prior.carried or prior.answered) if carried else (),
+            _mean(prior.doubt for prior in fitted),
         )
 
     def form(self, evidence: Evidence) -> Prior:
@@ -359,8 +388,9 @@ class Prior:
             # Anchored components say nothing about sequences, and which meaning they hold to is the answer's.
             counted = answer is not None and not any(evidence.distinct)
             return (own.samples if counted else own.samples.without_anchors()).reaching(meanings)
-        components, rows = _reaching(own.answered, meanings)
-        tilted = tilt(components, answer, own.token_entropy)
+        told = own.doubt is not None and answer.carried_logprob is not None
+        components, rows = _reaching(own.carried if told else own.answered, meanings)
+        tilted = tilt(components, answer, AnswerMeans(own.token_entropy, own.doubt))
         if len(rows) == 1 and not normalised:
             return components, rows[0] + tilted
         log_z = answer_log_evidence(components, answer.logprob)
@@ -387,13 +417,14 @@ class Prior:
         """The content of the file."""
         longer = None if self.longer is None else self.longer.as_dict()
         own = self.samples, self.answered, self.trained_on, self.token_entropy, self.ends, self.words
-        return prior_to_json(PriorFields(*own, longer))
+        return prior_to_json(PriorFields(*own, longer, self.carried, self.doubt))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Prior:
         """Read what `as_dict` returned."""
         held = prior_from_json(data)
-        return cls(*held[:-1], None if held.longer is None else cls.from_dict(held.longer))
+        longer = None if held.longer is None else cls.from_dict(held.longer)
+        return cls(*held[:6], longer, held.carried, held.doubt)
 
 
 @lru_cache(maxsize=1)
@@ -434,7 +465,11 @@ def answer_log_evidence(components: tuple[Component, ...], logprob: float) -> Fl
     return found
 
 
-def _mean_token_entropy(questions: Sequence[TrainingQuestion]) -> float | None:
-    answers = [question.answer_only.answer for question in questions]
-    known = [a.token_entropy for a in answers if a is not None and a.token_entropy is not None]
+def _answers(questions: Iterable[TrainingQuestion]) -> Iterator[JudgedAnswer]:
+    return (question.answer_only.answer for question in questions if question.answer_only.answer is not None)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that are known, None where none is."""
+    known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None

@@ -349,7 +349,9 @@ class _Inquiry:
                 Evidence(seen, answer=JudgedAnswer(len(seen) - 1) if judged else None)
             )
         samples, labels = [*self.samples, *same[-1:] * more], [*self.labels, *[label] * more]
-        return self._observed(LabelledDraws(self.answer, samples, label, labels), bounds=False).belief
+        return self._observed(
+            LabelledDraws(self.answer, samples, label, labels, self.question), bounds=False
+        ).belief
 
     def take(self, drawn: Drawn) -> Generator[Compare, Drawn | Floats | None, None]:
         """Add a round: the answer is placed before the samples, so that they are compared with it."""
@@ -404,7 +406,7 @@ class _Inquiry:
         judged = None if self.answer_label is None else self.answer
         reader = self.grouping if isinstance(self.grouping, FieldReader) else None
         readings = () if reader is None else reader.fields(judged, self.samples)
-        draws = LabelledDraws(self.answer, self.samples, self.answer_label, self.labels)
+        draws = LabelledDraws(self.answer, self.samples, self.answer_label, self.labels, self.question)
         step = self._observed(draws, bounds=reader is not None)
         fields = tuple(
             FieldStep(each.name, each.value, each.required, self._field(each)) for each in readings

@@ -233,7 +233,8 @@ class FieldReader(Protocol):
 class LabelledDraws:
     """The judged answer and the samples, each with a label; equal labels, equal meanings.
 
-    label  the answer's; None where it is still on its way
+    label     the answer's; None where it is still on its way
+    question  what they answer
 
     >>> draws = LabelledDraws(Sample("Rome"), [Sample("Paris")] * 2, "r", ["p", "p"])
     >>> draws.meaning, draws.evidence().counts, draws.evidence(bounds=True).counts
@@ -244,6 +245,7 @@ class LabelledDraws:
     samples: Sequence[Sample]
     label: Hashable | None
     labels: Sequence[Hashable]
+    question: str | None = None
 
     @property
     def partition(self) -> Partition:
@@ -261,7 +263,7 @@ class LabelledDraws:
         """What an estimator sees; with `bounds` the probabilities are bare lower bounds."""
         meaning = self.meaning
         judged = None if meaning is None or (bounds and not uses_answer) else self.answer
-        evidence = Evidence.gather(self.samples, self.partition, judged, meaning)
+        evidence = Evidence.gather(self.samples, self.partition, judged, meaning, self.question)
         return evidence.as_bounds() if bounds else evidence
 
 

@@ -243,7 +243,9 @@ def _weighed(answer: Sample, pieces: Sequence[Piece]) -> Sample | None:
     if len(values) < len(pieces) or not are_logprobs(values):
         return None
     tokens = tuple(token for token, _ in pieces)
-    return replace(answer, tokens=tokens, sampling_logprob=math.fsum(min(0.0, value) for value in values))
+    logprobs = [min(0.0, value) for value in values]
+    spelled = tuple(zip(tokens, logprobs, strict=True))
+    return replace(answer, tokens=tokens, sampling_logprob=math.fsum(logprobs), pieces=spelled)
 
 
 # Whether an endpoint's log-probabilities are those before or after the temperature is applied.
@@ -421,6 +423,7 @@ class _OpenAIModel(ABC):
                 logprob=None,
                 sampling_logprob=sample.logprob if before else None,
                 prefix_logprob=sample.prefix_logprob if before else None,
+                pieces=sample.pieces if before else None,
             )
             for sample in samples
         ]

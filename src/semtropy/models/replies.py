@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import BadReply
 from ..nouns import Sample
 from ..numeric_checks import is_count
+from ..samples import pieces_of
 
 Entry = tuple[bytes, float]
 """A token's bytes and its log-probability."""
@@ -254,6 +255,9 @@ def _sample(
         token_logprobs=values,
         complete=not is_cut_off(finish),
         prefix_logprob=total if not ended and _spell(entries, text) else None,
+        pieces=pieces_of((piece, min(0.0, value)) for piece, value in entries)
+        if entries and of_sampling
+        else None,
     )
 
 

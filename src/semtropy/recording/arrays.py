@@ -110,8 +110,9 @@ class SampleArrays:
         partition: Partition,
         answer: Sample | None = None,
         answer_meaning: int | None = None,
+        question: str | None = None,
     ) -> SampleArrays:
-        """The arrays of `samples` and their meanings, and the answer with its meaning in `partition`."""
+        """The arrays of `samples` and their meanings, and the answer to `question` with its meaning in `partition`."""
         strings: dict[str, int] = {}
         sequences: dict[object, int] = {}
         string_ids, sequence_ids, lengths = [], [], []
@@ -140,7 +141,7 @@ class SampleArrays:
             lengths=np.array(lengths, dtype=np.float64) if len(lengths) == len(samples) else None,
             answer=None
             if answer is None or answer_meaning is None
-            else judged_answer(answer, answer_meaning, sequences.get),
+            else judged_answer(answer, answer_meaning, sequences.get, question),
             ends_left_out=left_out,
             words=tuple(word_count(sample.text) for sample in samples),
             answer_words=None if answer is None or answer_meaning is None else word_count(answer.text),

@@ -107,6 +107,7 @@ def _check_answer(answer: Any) -> None:
         "answer.",
     )
     _optional(answer, "tokens", _are_tokens, "a list of token ids or token texts, or null", "answer.")
+    _optional(answer, "token_texts", _are_texts, "a list of token texts, or null", "answer.")
     for key in ("correct", "complete"):
         _optional(answer, key, _is_bool, "true, false or null", "answer.")
     _optional(answer, "meaning", _is_meaning, "a whole number from 0, or null", "answer.")
@@ -212,6 +213,10 @@ def _are_entropies(values: Any) -> bool:
 
 def _are_tokens(values: Any) -> bool:
     return type(values) is list and _TOKEN_TYPES.issuperset(map(type, values))
+
+
+def _are_texts(values: Any) -> bool:
+    return type(values) is list and all(type(value) is str for value in values)
 
 
 def _is_meaning(value: Any) -> bool:
@@ -417,6 +422,7 @@ class Answer:
     tokens            its token ids or texts
     meaning           its label among the meanings of the samples
     complete          False if a length limit cut it off
+    pieces            the text of each of its tokens with its log-probability at the temperature of the samples
 
     >>> row = Row({"id": "1", "question": "2 + 2?", "answer": {"text": "4", "correct": True}, "samples": []})
     >>> row.answer.correct
@@ -432,6 +438,7 @@ class Answer:
     tokens: tuple[Token, ...] | None = None
     meaning: int | None = None
     complete: bool = True
+    pieces: tuple[tuple[str, float], ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -501,6 +508,7 @@ class Row(JsonObject):
             tokens=_tuple(held.get("tokens")),
             meaning=held.get("meaning"),
             complete=held.get("complete") is not False,
+            pieces=_pieces(held),
         )
 
     def judged_sample(self) -> Sample:
@@ -533,6 +541,7 @@ class Row(JsonObject):
             sampling_logprob=logprob if self.header.logprobs_usable else None,
             token_entropies=answer.token_entropies,
             prefix_logprob=logprob if self.header.ends_left_out else None,
+            pieces=answer.pieces,
         )
 
     def answer_meaning(self) -> int | None:
@@ -616,7 +625,7 @@ class Row(JsonObject):
         judged = None if self.answer is None or meaning is None else self.judged_sample()
         samples, judged = _unrounded(self.samples, judged)
         try:
-            return Evidence.gather(samples, self.partition, judged, meaning)
+            return Evidence.gather(samples, self.partition, judged, meaning, self.question)
         except InputError as error:
             self.fail(str(error), "samples")
 
@@ -629,7 +638,8 @@ class Row(JsonObject):
         if not self.fields["samples"]:
             self.fail("is empty: a subsample needs at least one sample", "samples")
         samples, judged = _unrounded(self.samples, None if self.answer is None else self.judged_sample())
-        return SampleArrays.of(samples, self.partition, judged, self.answer_meaning() if judged else None)
+        meaning = self.answer_meaning() if judged else None
+        return SampleArrays.of(samples, self.partition, judged, meaning, self.question)
 
     def first(self, count: int) -> Row:
         """This row with its first `count` samples alone; what the others say of the answer is kept with it.
@@ -697,6 +707,19 @@ def _sampling_logprob(held: Mapping[str, Any]) -> float | None:
     if logprob is None and held.get("sampling_token_logprobs"):
         logprob = math.fsum(held["sampling_token_logprobs"])
     return None if logprob is None else min(0.0, logprob)
+
+
+def _pieces(answer: Mapping[str, Any]) -> tuple[tuple[str, float], ...] | None:
+    """The texts of an answer's tokens with their log-probabilities; None where one of the two was not recorded."""
+    texts, values = answer.get("token_texts") or answer.get("tokens"), answer.get("sampling_token_logprobs")
+    if (
+        not texts
+        or not values
+        or len(texts) != len(values)
+        or not all(isinstance(text, str) for text in texts)
+    ):
+        return None
+    return tuple((text, min(0.0, value)) for text, value in zip(texts, values, strict=True))
 
 
 def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:

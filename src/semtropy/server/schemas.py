@@ -123,6 +123,9 @@ class RecordedAnswer(_Schema):
         None, le=0, description="without the end token, where that is left out"
     )
     token_entropy: float | None = Field(None, ge=0, le=MOST_TOKEN_ENTROPY, description="in nats")
+    carried_logprob: float | None = Field(
+        None, le=0, description="of the least probable token that carries the answer"
+    )
     complete: bool = True
 
 

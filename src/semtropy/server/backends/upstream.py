@@ -295,13 +295,13 @@ class UpstreamBackend:
         temperature = request.temperature
         bare = replace(answer, logprob=None, sampling_logprob=None, temperature=None, prefix_logprob=None)
         if temperature is None or answer.token_logprobs is None:
-            return replace(bare, tokens=None, token_logprobs=None)
+            return replace(bare, tokens=None, token_logprobs=None, pieces=None)
         probe = self._habits(request.caller, request.model, request.path).probe
         if temperature != 1.0:
             probe.observe(request.answer_fields, temperature, [answer])
         known = temperature == 1.0 or probe.before_temperature
         if not known:
-            return replace(bare, token_logprobs=None)
+            return replace(bare, token_logprobs=None, pieces=None)
         return replace(bare, sampling_logprob=answer.logprob, prefix_logprob=answer.prefix_logprob)
 
 

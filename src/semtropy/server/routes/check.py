@@ -107,6 +107,7 @@ def answer_to_json(step: Step) -> dict[str, Any]:
         "logprob": None if judged is None or judged.logprob is None else min(judged.logprob, 0.0),
         "prefix_logprob": None if judged is None else judged.prefix_logprob,
         "token_entropy": None if judged is None else judged.token_entropy,
+        "carried_logprob": None if judged is None else judged.carried_logprob,
         "complete": step.answer.complete,
     }
 
@@ -199,6 +200,7 @@ def replay(
         sampling_logprob=answer.logprob,
         prefix_logprob=answer.prefix_logprob,
         token_entropies=None if answer.token_entropy is None else (answer.token_entropy,),
+        pieces=None if answer.carried_logprob is None else ((answer.text, answer.carried_logprob),),
     )
     own = len(set(meanings)) if answer.meaning is None else answer.meaning
     exchange = Exchange(inquire(prompt, terms, _KnownMeanings([own, *meanings]), answer=judged))

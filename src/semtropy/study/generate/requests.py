@@ -254,6 +254,9 @@ def _as_evidence(answer: Sample) -> dict[str, Any]:
     known = answer.prefix_logprob if answer.sampling_logprob is None else answer.sampling_logprob
     if known is not None:  # the header's eos_included says which of the two it is
         fields["sampling_logprob"] = round(known, 6)
+    if answer.pieces is not None:
+        fields["token_texts"] = [text for text, _ in answer.pieces]
+        fields["sampling_token_logprobs"] = [round(value, 6) for _, value in answer.pieces]
     if answer.token_entropies is not None:
         fields["token_entropies"] = [round(value, 5) for value in answer.token_entropies]
     return fields
