@@ -142,7 +142,7 @@ def test_log_probabilities_are_log_probabilities(model):
 def test_the_tokens_of_a_single_answer_spell_it(model):
     for temperature in (1.0, 0.1):
         (answer,) = model.sample(QUESTION, 1, temperature=temperature, rng=np.random.default_rng(1))
-        if answer.pieces is None:
+        if answer.pieces is None or not answer.complete or "\ufffd" in answer.text:
             continue
         assert answer.text in "".join(text for text, _ in answer.pieces)
         known = (answer.sampling_logprob, answer.logprob, answer.prefix_logprob)

@@ -257,8 +257,8 @@ class Prior:
     words          answers of more words have another form, for which `longer` is; None for no such limit
     longer         the prior for longer answers, None where there is none: a meaning has few wordings as a name, and
                    many as a sentence; phrases come between the two
-    carried        like `answered`, for sentences of which it is known which tokens carry the answer; empty where no
-                   training answers told
+    carried        like `answered`, for sentences whose token entropies are unknown, but not the tokens that carry the
+                   answer; empty where no training answers told
     doubt          the mean of `fitting.doubt` of those training answers; None without `carried`
 
     >>> prior = Prior.default()
@@ -388,7 +388,7 @@ class Prior:
             # Anchored components say nothing about sequences, and which meaning they hold to is the answer's.
             counted = answer is not None and not any(evidence.distinct)
             return (own.samples if counted else own.samples.without_anchors()).reaching(meanings)
-        told = own.doubt is not None and answer.carried_logprob is not None
+        told = own.doubt is not None and answer.carried_logprob is not None and answer.token_entropy is None
         components, rows = _reaching(own.carried if told else own.answered, meanings)
         tilted = tilt(components, answer, AnswerMeans(own.token_entropy, own.doubt))
         if len(rows) == 1 and not normalised:

@@ -32,7 +32,6 @@ from ..capabilities import WEIGHING
 from ..conversation import as_messages
 from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
 from ..nouns import Sample
-from ..samples import pieces_of
 from . import weights
 from .prompt_template import BRIEF, HEAD, LONG_HEAD, asks_for_long, brief_prompt, system_for, text_only
 from .replies import without_thinking
@@ -478,7 +477,6 @@ def _sample(
         header = replace(header, endings=header.endings | {int(entries[-1]["id"])})
     text = b""
     tokens: list[int] = []
-    spelled: list[bytes] = []
     scores: list[_TokenScore] = []
     complete = False
     for entry in entries:
@@ -491,12 +489,10 @@ def _sample(
                 if _ends(t, bytes(e["bytes"]), header, lines=lines)
             ]
             tokens.append(header.end)
-            spelled.append(b"")
             scores.append(_TokenScore.of(ending, entry, temperature))
             complete = True
             break
         tokens.append(token)
-        spelled.append(piece)
         scores.append(_TokenScore.of([entry["logprob"]], entry, temperature))
         text += piece
         if lines and b"\n" in piece:  # text and end in one token, such as a full stop and a line break
@@ -518,9 +514,6 @@ def _sample(
         complete=complete or end_has_no_logprob,
         sampling_logprob=math.fsum(score.sampling_logprob for score in scores) if whole else None,
         token_entropies=tuple(score.entropy for score in scores) if known else None,
-        pieces=pieces_of(zip(spelled, (score.sampling_logprob for score in scores), strict=True))
-        if known
-        else None,
     )
 
 

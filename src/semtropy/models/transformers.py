@@ -238,7 +238,7 @@ class Transformers:
             return None
         weighed = self._within_memory(lambda: self._token_draws(head, tails))
         best = max(weighed, key=lambda drawn: math.fsum(each.sampling_logprob for each in drawn))
-        return replace(self._finish(best, spelled=True), text=answer.text, logprob=None, temperature=None)
+        return replace(self._finish(best), text=answer.text, logprob=None, temperature=None)
 
     def _tokens_of(self, text: str) -> list[int] | None:
         """The tokens of an answer without its end; None where it could not be drawn as these tokens."""
@@ -286,7 +286,7 @@ class Transformers:
         temperature = max(temperature, COLDEST)
         rows = [(place, uniforms(rng, n, self.max_tokens)) for place, rng in enumerate(rngs)]
         drawn = self._within_memory(lambda: self._complete(encoded, rows, n, temperature))
-        return [[self._finish(tokens, spelled=n == 1) for tokens in own] for own in drawn]
+        return [[self._finish(tokens) for tokens in own] for own in drawn]
 
     def _complete(
         self,
@@ -448,8 +448,7 @@ class Transformers:
             decoding = Decoding(self._network, self._ends, logits, cache, mask)
             return decoding.run(torch.as_tensor(numbers, device=logits.device), temperature)
 
-    def _finish(self, drawn: list[TokenDraw], *, spelled: bool) -> Sample:
-        """The sample; `spelled` for a single one, which may be the answer that is judged."""
+    def _finish(self, drawn: list[TokenDraw]) -> Sample:
         ids = [each.token for each in drawn]
         tail = self._ends.tail(ids[-1])
         complete = tail is not None
@@ -463,16 +462,4 @@ class Transformers:
             complete,
             sampling_logprob=math.fsum(each.sampling_logprob for each in drawn),
             token_entropies=tuple(each.entropy for each in drawn),
-            pieces=self._pieces(drawn) if spelled else None,
         )
-
-    def _pieces(self, drawn: list[TokenDraw]) -> tuple[tuple[str, float], ...]:
-        """The text that each token adds to those before it, with its log-probability at temperature 1."""
-        ids, said, pieces = [each.token for each in drawn], "", []
-        for end, each in enumerate(drawn, start=1):
-            text = self._tokenizer.decode(
-                ids[:end], skip_special_tokens=True, clean_up_tokenization_spaces=False
-            ).rstrip(REPLACEMENT)  # of a character that the next token completes
-            pieces.append((text[len(said) :], each.sampling_logprob))
-            said = max(said, text, key=len)
-        return tuple(pieces)
