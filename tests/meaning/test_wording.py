@@ -173,7 +173,10 @@ def test_a_hint_adds_to_what_the_network_says(tmp_path: Path) -> None:
     for name in ("judge.onnx", "tokenizer.json"):
         (tmp_path / name).symlink_to(FOLDER / name)
     (tmp_path / "judge.json").write_text(json.dumps(settings))
-    triples = [("What does it cross?", "Tyne", "River Tyne"), ("Which city is it?", "Oslo", "Bergen")]
+    triples = [
+        ("Who sailed west?", "Columbus", "Christopher Columbus"),
+        ("Which city is it?", "Oslo", "Bergen"),
+    ]
     found = [judge.entails(triples) for judge in (Builtin(), Builtin(tmp_path))]
     odds = [np.log(p) - np.log1p(-p) for p in found]
     assert (odds[0] - odds[1]).tolist() == pytest.approx([hint, 0.0], abs=1e-6)
