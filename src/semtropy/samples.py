@@ -277,7 +277,7 @@ def is_certain(logprob: float | None) -> bool:
 def pieces_of(tokens: Iterable[tuple[bytes, float]]) -> tuple[tuple[str, float], ...]:
     """The texts of tokens, given as bytes with their log-probabilities; a character cut in two belongs to the last.
 
-    >>> pieces_of([(b"caf", -0.1), (b"\xc3", -0.2), (b"\xa9", -0.3)])
+    >>> pieces_of([(b"caf", -0.1), (bytes([0xC3]), -0.2), (bytes([0xA9]), -0.3)])
     (('caf', -0.1), ('', -0.2), ('é', -0.3))
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
