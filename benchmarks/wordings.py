@@ -129,8 +129,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     for form, words in (*((form, False) for form in FORMS), ("sentences", True)):
         for same in (True, False):
-            told = " word by word" if words else ""
-            print(f"{form}{told}, {'one meaning' if same else 'as many meanings'}:")
+            how = " word by word" if words else ""
+            print(f"{form}{how}, {'one meaning' if same else 'as many meanings'}:")
             for number in NUMBERS:
                 found = outcomes(number, form, same=same, checks=options.checks, words=words)
                 print(

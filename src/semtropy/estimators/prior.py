@@ -258,7 +258,7 @@ class Prior:
     longer         the prior for longer answers, None where there is none: a meaning has few wordings as a name, and
                    many as a sentence; phrases come between the two
     carried        like `answered`, for sentences whose token entropies are unknown, but not the tokens that carry the
-                   answer; empty where no training answers told
+                   answer; empty where those of the training answers are unknown
     doubt          the mean of `fitting.doubt` of those training answers; None without `carried`
 
     >>> prior = Prior.default()
@@ -324,11 +324,11 @@ class Prior:
         entropy = _mean(answer.token_entropy for answer in _answers(answered))
         mixture = fit_answered(answered, grid, AnswerMeans(token_entropy=entropy), negligible)
         fitted = cls(samples, (mixture,), len(training), entropy, ends)
-        told = [question for question in answered if _mean(map(doubt, _answers([question]))) is not None]
-        if not longer or len(told) < FEWEST_OF_A_FORM:
+        known = [question for question in answered if _mean(map(doubt, _answers([question]))) is not None]
+        if not longer or len(known) < FEWEST_OF_A_FORM:
             return fitted
-        centre = AnswerMeans(doubt=_mean(map(doubt, _answers(told))))
-        carried = fit_answered(told, grid, centre, negligible)
+        centre = AnswerMeans(doubt=_mean(map(doubt, _answers(known))))
+        carried = fit_answered(known, grid, centre, negligible)
         return replace(fitted, carried=(carried,), doubt=centre.doubt)
 
     @classmethod
@@ -388,8 +388,8 @@ class Prior:
             # Anchored components say nothing about sequences, and which meaning they hold to is the answer's.
             counted = answer is not None and not any(evidence.distinct)
             return (own.samples if counted else own.samples.without_anchors()).reaching(meanings)
-        told = own.doubt is not None and answer.carried_logprob is not None and answer.token_entropy is None
-        components, rows = _reaching(own.carried if told else own.answered, meanings)
+        known = own.doubt is not None and answer.carried_logprob is not None and answer.token_entropy is None
+        components, rows = _reaching(own.carried if known else own.answered, meanings)
         tilted = tilt(components, answer, AnswerMeans(own.token_entropy, own.doubt))
         if len(rows) == 1 and not normalised:
             return components, rows[0] + tilted

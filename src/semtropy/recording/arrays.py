@@ -110,6 +110,7 @@ class SampleArrays:
         partition: Partition,
         answer: Sample | None = None,
         answer_meaning: int | None = None,
+        *,
         question: str | None = None,
     ) -> SampleArrays:
         """The arrays of `samples` and their meanings, and the answer to `question` with its meaning in `partition`."""

@@ -639,7 +639,7 @@ class Row(JsonObject):
             self.fail("is empty: a subsample needs at least one sample", "samples")
         samples, judged = _unrounded(self.samples, None if self.answer is None else self.judged_sample())
         meaning = self.answer_meaning() if judged else None
-        return SampleArrays.of(samples, self.partition, judged, meaning, self.question)
+        return SampleArrays.of(samples, self.partition, judged, meaning, question=self.question)
 
     def first(self, count: int) -> Row:
         """This row with its first `count` samples alone; what the others say of the answer is kept with it.
