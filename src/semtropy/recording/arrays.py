@@ -111,7 +111,7 @@ class SampleArrays:
         answer: Sample | None = None,
         answer_meaning: int | None = None,
         *,
-        question: str | None = None,
+        question: str = "",
     ) -> SampleArrays:
         """The arrays of `samples` and their meanings, and the answer to `question` with its meaning in `partition`."""
         strings: dict[str, int] = {}
@@ -142,7 +142,7 @@ class SampleArrays:
             lengths=np.array(lengths, dtype=np.float64) if len(lengths) == len(samples) else None,
             answer=None
             if answer is None or answer_meaning is None
-            else judged_answer(answer, answer_meaning, sequences.get, question),
+            else judged_answer(answer, answer_meaning, sequences.get, question or None),
             ends_left_out=left_out,
             words=tuple(word_count(sample.text) for sample in samples),
             answer_words=None if answer is None or answer_meaning is None else word_count(answer.text),
