@@ -163,7 +163,10 @@ def test_it_is_kept_as_counts_and_read_back(tmp_path):
     again = LearnedPrior.load(path)
     assert (again.state, again.prior) == (learned.state, learned.prior)
     held = json.loads(path.read_text())
-    known = {"counts", "meaning", "words", "logprob", "logprobs", "no_logprob", "sequence", "token_entropy"}
+    known = {
+        "counts", "meaning", "words", "logprob", "logprobs", "no_logprob", "sequence", "token_entropy",
+        "carried_logprob",
+    }  # fmt: skip
     assert all(set(each) <= known for each in held["evidence"])
 
 

@@ -89,7 +89,8 @@ def judge_and_report(arguments: argparse.Namespace, judging: RowJudging, *, doin
     from ..study.judging import judge_recording
     from .progress import GroupingProgress
 
-    load = partial(load_judge, arguments.judge, cache=arguments.cache)
+    # By name, since None may be another judge on another machine.
+    load = partial(load_judge, arguments.judge or "builtin", cache=arguments.cache)
     report = judge_recording(
         arguments.source,
         arguments.out,
