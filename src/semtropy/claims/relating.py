@@ -270,7 +270,8 @@ def _overlap(
     claim: frozenset[str], bag: frozenset[str], asked: frozenset[str], rarity: dict[str, float]
 ) -> float:
     """The weight of the words shared; those of the question count little, since every sentence may have them."""
-    return sum(rarity[word] * (0.1 if word in asked else 1.0) for word in claim & bag)
+    # exactly rounded, since a plain sum depends on the order of a set, and with it on the process
+    return math.fsum(rarity[word] * (0.1 if word in asked else 1.0) for word in claim & bag)
 
 
 def _begins_with(sentence: str, claim: str) -> bool:
