@@ -62,6 +62,13 @@ class TestCascade:
     def test_same_number_or_date_never_reaches_the_judge(self, one: str, other: str) -> None:
         assert cluster("How many?", [one, other], ScriptedJudge(never)) == [0, 0]
 
+    @pytest.mark.parametrize("question", ["When did it open?", "Wann war das?", "Quand est-il né ?"])
+    def test_a_question_may_leave_open_how_exact_a_date_is(self, question: str) -> None:
+        """Two days of one year stay apart, also where the year came first."""
+        texts = ["1904", "27 October 1904", "October 1904", "28 October 1904", "1905"]
+        assert cluster(question, texts, Numeric()) == [0, 0, 0, 1, 2]
+        assert cluster("Which day was it?", texts[:2], Numeric()) == [0, 1]
+
     def test_most_frequent_meaning_first(self) -> None:
         judge = ScriptedJudge(lambda q, a, b: 0.0)
         cluster(QUESTION, ["Rome", "Paris", "Paris", "Oslo"], judge)

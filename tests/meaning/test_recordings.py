@@ -266,8 +266,9 @@ class TestRealAnswers:
 
         found = compare(shared_data / "texts" / f"{name}.jsonl.gz", Numeric(), 300)
         assert found.share <= 0.4
-        assert found.alike == 300
-        assert found.transitive >= 299  # conversions, rounded, may chain
+        # a year means the same as either of two days in it, and conversions, rounded, may chain
+        assert found.transitive >= 293
+        assert found.alike_where_transitive == found.transitive
 
     @pytest.mark.parametrize("name", ["Llama-2-7b-chat--squad", "Llama-3.2-3B-Instruct--nq"])
     def test_the_judge_that_ships(self, shared_data: Path, name: str) -> None:

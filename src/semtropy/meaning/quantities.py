@@ -651,6 +651,10 @@ _BASES = {base for base, _ in UNITS.values()} | {"kelvin", "time", "time of twel
 _YEAR_ASKED = re.compile(
     r"\b(?:(?:what|which)(?: calendar)? year|welche[ms]? jahr|quelle année|(?:qué|cuál) año)\b", re.IGNORECASE
 )
+# Where the question leaves open how exact a date is, a year and a day in that year are one answer.
+_WHEN_ASKED = re.compile(
+    r"\bwhen (?:did|was|were|is|are|does|do|will|has|had)\b|\bwann\b|\bquand\b|\bcuándo\b", re.IGNORECASE
+)
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1\d{3}|20\d{2})(?![\d,]|\.\d|s\b|\s?(?:BC|B\.C))", re.IGNORECASE)
 _ABOUT = re.compile(rf"^\s*(?:it(?:'s| is) )?(?:{'|'.join(ABOUT)}|some|~)\.?\s?(?=[\d$€£])", re.IGNORECASE)
 _DAYS = Fraction("30.436875")  # days in a mean Gregorian month
@@ -675,6 +679,8 @@ def settled(a: str, b: str, question: str = "") -> bool | None:
     >>> settled("2 hours", "120"), settled("2 hours", "120", "How many minutes did it take?")
     (False, True)
     >>> settled("May 1, 1989", "In June 1989.", "What year was it?"), settled("1989", "May 1990", "In which year?")
+    (True, False)
+    >>> settled("1989", "9 November 1989", "When did the Wall fall?"), settled("1989", "9 November 1989", "Which day?")
     (True, False)
     """
     return _settled(a, b, question) if max(len(a), len(b), len(question)) <= _LONGEST else None
@@ -701,7 +707,7 @@ def _quantities(a: Quantity, b: Quantity, question: str) -> bool | None:
     if a.variable and b.variable and a.variable != b.variable:
         return False
     if a.date or b.date:
-        return _date_entails(_as_date(a), _as_date(b))
+        return _date_entails(a, b, question)
     units = {a.unit, b.unit}
     if units == {"time", "time of twelve"}:
         return (a.value - b.value) % 720 == 0
@@ -772,9 +778,15 @@ def _percent(a: Quantity, b: Quantity, question: str) -> bool | None:
     return True if "percent" in question.casefold() or "%" in question else None
 
 
-def _date_entails(a: tuple[int, int, int] | None, b: tuple[int, int, int] | None) -> bool | None:
-    if a is None or b is None:
+def _date_entails(a: Quantity, b: Quantity, question: str) -> bool | None:
+    """Whether `a` says all that `b` says of a date; where the question leaves that open, either may say more."""
+    first, second = _as_date(a), _as_date(b)
+    if first is None or second is None:
         return None
+    return _says_all(first, second) or (bool(_WHEN_ASKED.search(question)) and _says_all(second, first))
+
+
+def _says_all(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
     return all(said == asked for said, asked in zip(a, b, strict=True) if asked)
 
 
