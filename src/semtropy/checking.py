@@ -140,6 +140,15 @@ def _left(deadline: float | None, more: float = 0.0) -> float | None:
     return None if deadline is None else max(0.0, deadline + more - time.monotonic())
 
 
+def _generator(rng: Generator | int | None) -> Generator:
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"rng is {rng!r}: give a seed (a whole number from 0), a numpy.random.Generator, or None"
+        ) from None
+
+
 async def _everything(model: _Awaitable, prompt: Prompt, draw: Draw, rng: Generator) -> Drawn:
     asked = [_asked(model, prompt, *part) for part in _parts(draw, rng)]
     if draw.weigh is not None:
@@ -286,7 +295,7 @@ class Checker:
 
     def stream(self, prompt: Prompt, **given: Unpack[QuestionOptions]) -> Iterator[Step]:
         """Yield a step for each round; the last has a reason."""
-        rng, deadline, model = np.random.default_rng(given.get("rng")), self._deadline(), self.model
+        rng, deadline, model = _generator(given.get("rng")), self._deadline(), self.model
         prompt, answer = self._prompt(prompt), given.get("answer")
         earlier = _stored(given.get("samples"), answer)
         exchange = self._exchange(prompt, answer, earlier)
@@ -314,7 +323,7 @@ class Checker:
     ) -> AsyncIterator[Step]:
         """`stream`, asynchronous; `earlier` as in `inquire`."""
         earlier = _stored(samples, answer) if earlier is None else earlier
-        rng, deadline, model = np.random.default_rng(rng), self._deadline(earlier), self.model
+        rng, deadline, model = _generator(rng), self._deadline(earlier), self.model
         prompt = self._prompt(prompt)
         exchange = self._exchange(prompt, answer, earlier)
         # Samples that are there already are compared with an answer that came later, whatever time is left.
@@ -640,14 +649,24 @@ def checked(function: Callable[..., Any] | None = None, **options: Unpack[Option
     >>> ask("What is the capital of France?")
     <Verdict steady: 'Paris', agreement 0.96, 5 samples>
     """
+    if "model" in options:
+        raise InputError("checked asks the function itself: leave out model")
     if function is None:
         return lambda each: checked(each, **options)
+    if not callable(function):
+        raise InputError(
+            f"checked is given {function!r}: it decorates a function, and options have names, as in "
+            '@checked(judge="exact")'
+        )
+    taken = _prompt_parameter(function)
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
-        async def averdict(prompt: Prompt, *args: Any, **more: Any) -> Verdict:
+        async def averdict(*args: Any, **more: Any) -> Verdict:
+            prompt, *rest = _prompt_first(taken, args, more)
+
             async def ask(asked: Any) -> Any:
-                return await function(asked, *args, **more)
+                return await function(asked, *rest, **more)
 
             chosen: Options = {**options, "model": ask}
             return await acheck(prompt, **chosen)
@@ -655,8 +674,25 @@ def checked(function: Callable[..., Any] | None = None, **options: Unpack[Option
         return averdict
 
     @functools.wraps(function)
-    def verdict(prompt: Prompt, *args: Any, **more: Any) -> Verdict:
-        chosen: Options = {**options, "model": lambda asked: function(asked, *args, **more)}
+    def verdict(*args: Any, **more: Any) -> Verdict:
+        prompt, *rest = _prompt_first(taken, args, more)
+        chosen: Options = {**options, "model": lambda asked: function(asked, *rest, **more)}
         return check(prompt, **chosen)
 
     return verdict
+
+
+def _prompt_parameter(function: Callable[..., Any]) -> str:
+    """The name of a function's first argument, which is the prompt."""
+    named = inspect.signature(function).parameters.values()
+    first = next((each for each in named if each.kind not in (each.KEYWORD_ONLY, each.VAR_KEYWORD)), None)
+    if first is None:
+        raise InputError(f"{function!r} takes no prompt: its first argument must be the question to ask")
+    return first.name
+
+
+def _prompt_first(name: str, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a call with the prompt first, which may have been given by its name."""
+    if not args and name not in more:
+        raise InputError(f"no prompt was given: it is the first argument, {name}")
+    return args if args else (more.pop(name),)

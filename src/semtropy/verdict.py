@@ -260,23 +260,38 @@ class ClaimVerdict:
         claims  all claims of the answer: what the samples say of the others counts for this one, too
         """
         instead = (
-            "" if self.instead is None else f' A sample says instead: "{" ".join(self.instead.split())}"'
+            ""
+            if self.instead is None
+            else f" A sample says instead: {_in_marks(' '.join(self.instead.split()))}"
         )
-        said = {"supports": " Another model supports it.", "contradicts": " Another model contradicts it."}
-        second = said.get(self.second or "", "")
-        return f'{self.outcome}: "{self.text}" {self.counts()}{self._but(claims)}; {self.repeated()}.{second}{instead}'
+        others = {"supports": " Another model supports it.", "contradicts": " Another model contradicts it."}
+        second = others.get(self.second or "", "")
+        said = f"{self.counts()}{self._but(claims)}; {self.repeated()}"
+        return f"{self.outcome}: {_in_marks(self.text)} {said}.{second}{instead}"
 
     def _but(self, claims: Sequence[ClaimVerdict]) -> str:
-        """Why it is open although the samples agree on it: they say something else of most other claims."""
+        """Why the outcome or the number is not what the samples alone suggest.
+
+        They say something else of most other claims, which count for this one, too; or they are silent, which is weaker
+        evidence than a contradiction.
+        """
         others = [claim for claim in claims if claim != self]
         drawn = sum(claim.supported + claim.contradicted + claim.silent for claim in others)
         supported = sum(claim.supported for claim in others)
-        if self.outcome is not Outcome.UNDECIDED:
-            return ""
-        if self.supported and not self.contradicted and not self.silent and 2 * supported < drawn:
+        undecided = self.outcome is Outcome.UNDECIDED
+        if (
+            undecided
+            and self.supported
+            and not self.contradicted
+            and not self.silent
+            and 2 * supported < drawn
+        ):
             return ", but few of the answer's other claims"
-        if self.contradicted and not self.supported and 2 * supported > drawn:
-            return ", but most of the answer's other claims are supported"
+        surprising = undecided or self.agreement.mean >= SURPRISING
+        if surprising and self.contradicted and not self.supported and 2 * supported > drawn:
+            return ", but most of the answer's other claims are supported, which speaks for this one, too"
+        if undecided and self.silent and not self.supported and not self.contradicted:
+            return ", which is only weak evidence against it"
         return ""
 
     def counts(self) -> str:
@@ -299,8 +314,12 @@ class ClaimVerdict:
         return " and ".join([f"{who} {first}", *(f"{count} {verb}" for count, verb in rest)])
 
     def repeated(self) -> str:
-        """How often the model would make the claim again."""
-        return f"asked again, the model would repeat it {_times(self.agreement.mean)} in 100"
+        """How often the model would make the claim again; while that is open, with its 90% interval."""
+        said = f"asked again, the model would repeat it {_times(self.agreement.mean)} in 100"
+        if self.outcome is not Outcome.UNDECIDED or self.agreement.interval is None:
+            return said
+        low, high = map(percent, self.agreement.interval)
+        return f"{said} (90% interval: {low} to {high})"
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data."""
@@ -403,8 +422,9 @@ class SecondOpinion:
             return f"{self.model} gives the same answer ({often})."
         if not self.agree:
             often = "its one answer" if n == 1 else f"none of {n} answers agrees"
-            return f'{self.model} says otherwise: "{self.instead}" ({often}).'
-        return f'{self.model} is torn: {self.agree} of {n} answers agree, and it also says "{self.instead}".'
+            return f"{self.model} says otherwise: {_in_marks(str(self.instead))} ({often})."
+        also = _quoted(str(self.instead))
+        return f"{self.model} is torn: {self.agree} of {n} answers agree, and it also says {also}"
 
     @staticmethod
     def _of_claims(counts: tuple[int, int, int]) -> str:
@@ -459,6 +479,10 @@ THRESHOLD = math.log(2)
 
 MOST_SHOWN = 50
 """Claims that `explain` lists."""
+
+SURPRISING = (
+    0.25  # more than this for a claim that samples contradict and none supports: the sentence says why
+)
 
 HALF = 0.35, 0.65  # shares of an answer that are about one half
 
@@ -645,7 +669,7 @@ class Verdict:
             str(self.reason),
             self._cost(),
             *prior,
-            *(f"Note: {each.rstrip('.')}." for each in self.warnings),
+            *(f"Note: {_after_colon(each.rstrip('.'))}." for each in self.warnings),
         ]
         steady = _STEADY if self.second is None else _BOTH
         caution = {Outcome.STEADY: steady, Outcome.FLAGGED: self._flag_caution()}.get(self.outcome)
@@ -800,7 +824,8 @@ class Verdict:
         if len(drawn) == n:
             return f"{agree}; the {n} samples mean {n} different things."
         most = max(drawn, key=lambda meaning: meaning.count)
-        return f'{agree}; they fall into {len(drawn)} meanings, the commonest "{most.text}" ({most.count} of {n}).'
+        commonest = f"{_in_marks(most.text)} ({most.count} of {n})"
+        return f"{agree}; they fall into {len(drawn)} meanings, the commonest {commonest}."
 
     def _cost(self) -> str:
         spent = self.spent
@@ -921,7 +946,30 @@ def _quoted(text: str) -> str:
     >>> _quoted("Paris"), _quoted("Yes, it is.")
     ('"Paris".', '"Yes, it is."')
     """
-    return f'"{text}"' if text.rstrip().endswith((".", "!", "?", "…", "。")) else f'"{text}".'
+    marked = _in_marks(text)
+    return marked if text.rstrip(' "').endswith((".", "!", "?", "…", "。")) else f"{marked}."
+
+
+def _in_marks(text: str) -> str:
+    """A text in quotation marks, in curly ones where it has straight ones itself.
+
+    >>> print(_in_marks("Paris"), _in_marks('It means "Not Found."'))
+    "Paris" “It means "Not Found."”
+    """
+    return f"“{text}”" if '"' in text else f'"{text}"'
+
+
+_ORDINARY = frozenset({"a", "all", "an", "both", "each", "no", "none", "some", "that", "the", "this", "with"})
+
+
+def _after_colon(sentence: str) -> str:
+    """A sentence as it reads after a colon: an ordinary word has no capital there, a name keeps it.
+
+    >>> _after_colon("All 4 answers differ"), _after_colon("GPT counts no tokens")
+    ('all 4 answers differ', 'GPT counts no tokens')
+    """
+    first = sentence.partition(" ")[0].lower()
+    return sentence[:1].lower() + sentence[1:] if first in _ORDINARY else sentence
 
 
 def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scripted_endpoint import ScriptedEndpoint, serving
-from semtropy.checking import Checker, acheck, astream, check, stream
+from semtropy.checking import Checker, acheck, astream, check, checked, stream
 from semtropy.errors import InputError, ModelError, ModelTimeout, NoAnswer, SemtropyError
 from semtropy.models import load_model
 from semtropy.models.endpoint import Retry
@@ -290,3 +290,22 @@ def test_many_prompts_on_an_endpoint_that_fails_now_and_then(count, retries):
     kinds = Counter(type(outcome).__name__ for outcome in outcomes)
     assert kinds["Verdict"] == count if retries else 0 < kinds["Verdict"] < count, kinds
     assert len(verdicts) == kinds["Verdict"]
+
+
+def test_a_wrong_seed_is_named() -> None:
+    for rng in ("x", -1, 1.5):
+        with pytest.raises(InputError, match=f"^rng is {rng!r}: give a seed"):
+            check("?", model=lambda prompt: "x", judge="exact", rng=rng)  # type: ignore[arg-type]
+
+
+def test_wrong_uses_of_checked_are_named() -> None:
+    with pytest.raises(InputError, match=r"^checked is given 'exact': it decorates a function"):
+        checked("exact")  # type: ignore[call-overload]
+    with pytest.raises(InputError, match=r"leave out model$"):
+        checked(model="scripted:x.json")
+    with pytest.raises(InputError, match=r"takes no prompt: its first argument must be the question to ask$"):
+        checked(lambda: "Paris")
+    asked = checked(lambda question: "Paris", judge="exact")
+    with pytest.raises(InputError, match=r"^no prompt was given: it is the first argument, question$"):
+        asked()
+    assert asked(question="Capital of France?").answer == asked("Capital of France?").answer == "Paris"

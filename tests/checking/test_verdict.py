@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from semtropy.errors import InputError
 from semtropy.stopping import Reason, Spent
-from semtropy.verdict import Entropy, Meaning, Outcome, Verdict, VerdictAgreement, Wording
+from semtropy.verdict import ClaimVerdict, Entropy, Meaning, Outcome, Verdict, VerdictAgreement, Wording
 
 number = st.floats(0, 10)
 verdicts = st.builds(
@@ -179,3 +179,49 @@ def test_a_verdict_shows_itself() -> None:
     assert "<b>Ann" not in drawn
     assert drawn.count("Asked again, the model would give this answer") == (verdict.agreement is not None)
     assert verdict.to_row()["answer"] == "<b>Ann</b>"
+
+
+def short(answer: str, *found: Meaning, warnings: tuple[str, ...] = ()) -> Verdict:
+    spent = Spent(samples=sum(each.count for each in found))
+    return Verdict("?", answer, Outcome.FLAGGED, Entropy(1.0), found, spent, Reason.FIXED, warnings=warnings)
+
+
+def test_a_quotation_in_an_answer_stands_in_other_marks() -> None:
+    answer = 'HTTP 404 means "Not Found."'
+    own, other = Meaning(answer, 1, has_answer=True), Meaning('It means "Gone"', 2)
+    told = short(answer, own, other).explain()
+    assert 'Likely made up: “HTTP 404 means "Not Found."”\n' in told
+    assert 'the commonest “It means "Gone"” (2 of 3).' in told
+    assert '""' not in told
+    agreement = VerdictAgreement(0.1, (0.0, 0.3))
+    claim = ClaimVerdict(answer, 0, 27, Outcome.FLAGGED, agreement, 0, 3, 0, 'It means "Gone".')
+    assert claim.sentence().startswith('flagged: “HTTP 404 means "Not Found."” All 3 samples contradict it;')
+    assert claim.sentence().endswith('A sample says instead: “It means "Gone".”')
+
+
+def test_a_note_has_a_capital_only_for_a_name() -> None:
+    told = short("x", warnings=("All 4 answers differ.", "Ollama counts no tokens.")).explain()
+    assert "Note: all 4 answers differ.\nNote: Ollama counts no tokens." in told
+
+
+def test_an_open_claim_says_how_open_it_is_and_that_silence_is_weak_evidence() -> None:
+    low, lower = VerdictAgreement(0.09, (0.0, 0.28)), VerdictAgreement(0.07, (0.0, 0.2))
+    left_out = ClaimVerdict("It is old.", 0, 10, Outcome.UNDECIDED, low, 0, 0, 3)
+    denied = ClaimVerdict("It is red.", 11, 21, Outcome.FLAGGED, lower, 0, 1, 2)
+    assert left_out.sentence([left_out, denied]) == (
+        'undecided: "It is old." None of 3 samples supports or contradicts it, which is only weak evidence against it; '
+        "asked again, the model would repeat it 9 times in 100 (90% interval: 0 to 28)."
+    )
+    assert denied.sentence([left_out, denied]) == (
+        'flagged: "It is red." 1 of 3 samples contradicts it; asked again, the model would repeat it 7 times in 100.'
+    )
+
+
+def test_a_claim_that_all_samples_contradict_says_why_it_may_be_repeated() -> None:
+    wrong = ClaimVerdict("It is red.", 0, 10, Outcome.FLAGGED, VerdictAgreement(0.41, (0.1, 0.7)), 0, 2, 0)
+    backed = [
+        ClaimVerdict(f"It has {n}.", 0, 9, Outcome.STEADY, VerdictAgreement(0.9), 2, 0, 0) for n in range(4)
+    ]
+    why = "Both samples contradict it, but most of the answer's other claims are supported, which speaks for"
+    assert why in wrong.sentence([wrong, *backed])
+    assert "other claims" not in wrong.sentence([wrong])

@@ -138,6 +138,10 @@ def test_amounts(question: str, a: str, b: str, same: bool | None) -> None:
         ("Est-ce que la mer est calme ?", "Non, pas du tout.", False),
         ("¿Se puede pagar con tarjeta?", "Sí, claro.", True),
         ("What flies?", "No.", None),
+        ("Is the Earth flat?", "Yes, the Earth is round.", None),
+        ("Is the Earth flat?", "Yes, the Earth is relatively flat.", True),
+        ("Is the Earth flat?", "Yes, it is, indeed.", True),
+        ("Is the Earth flat?", "No, it is round.", False),
     ],
 )
 def test_polarity(question: str, text: str, says: bool | None) -> None:

@@ -134,7 +134,7 @@ class TestTheBuiltInJudgeSaysSo:
             assert "All 10 answers are in a script that the built-in judge does not read" in warning
             assert script in warning
             assert "--judge llm:MODEL" in warning
-            assert warning in verdict.explain()
+            assert f"Note: a{warning[1:]}" in verdict.explain()
             assert warning in verdict.to_dict()["warnings"]
 
     def test_only_where_it_mattered(self) -> None:

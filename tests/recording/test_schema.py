@@ -234,6 +234,7 @@ def test_a_wrong_field_is_named_with_its_line(row: object, place: str, message: 
         ),
         ([HEADER, '{"id": }\n', ROW], r"line 2: is not JSON \(expecting value, column 8\)"),
         ([HEADER, '{"id": "1", "id": "2"}\n'], "line 2, id: the key is used twice"),
+        ([HEADER, '{"id": "q"\n', ROW], r"line 2: is not JSON \(expecting ',' delimiter, column 11\)$"),
         ([HEADER, "[" * 100_000], "line 2: is not JSON that can be read"),
     ],
 )

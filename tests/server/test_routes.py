@@ -156,3 +156,14 @@ def test_keys_of_the_gateway_hold_for_every_route(upstream: Any) -> None:
         passed = httpx.get(f"{url}/v1/files", headers={**KEY, "X-Semtropy-Key": "gate"})
     assert passed.status_code == 201
     assert "x-semtropy-key" not in upstream[0].others[0][3]
+
+
+def test_an_unknown_path_and_a_wrong_method_are_named(upstream: Any) -> None:
+    with gateway(upstream[1]) as url:
+        unknown, wrong = httpx.get(f"{url}/nowhere"), httpx.post(f"{url}/healthz", json={})
+    assert unknown.status_code == 404
+    assert unknown.json()["error"]["message"] == (
+        "there is no route /nowhere here; the model's are under /v1, and the page is at /"
+    )
+    assert wrong.status_code == 405
+    assert wrong.json()["error"]["message"] == "/healthz does not take POST"

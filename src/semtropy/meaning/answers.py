@@ -91,7 +91,8 @@ _NUMERAL = re.compile(
 )
 _CLOSING = {"close", "closes", "closed", "closing", "end", "ends", "expire", "expires"}
 _BEATS = re.compile(r"\bbpm\b", re.IGNORECASE)
-_COPULAS = {"is", "was", "are", "were", "be", "been", "became", "become", "called", "named", "as"}
+_BE = {"is", "was", "are", "were"}
+_COPULAS = _BE | {"be", "been", "became", "become", "called", "named", "as"}
 _KIND = re.compile(r"\b(?:which|what) (?!is\b|was\b|are\b|were\b|do\b|does\b|did\b)(\w{3,})\b")
 _ASKED = re.compile(r"\b(?:who|whom|whose|which|what|when|where|why|how)\b")
 _OPEN = re.compile(
@@ -380,8 +381,23 @@ def polarity(question: str, text: str) -> bool | None:
             return None
         if first["yes"] and _NEGATED.search(rest) and _stem(_words(asked)[-1]) in map(_stem, _words(rest)):
             return None  # "Yes, they don't fly."
-        return first["no"] is None
+        return None if first["yes"] and _says_other(asked, rest) else first["no"] is None
     return _restated(asked, said)
+
+
+def _says_other(asked: str, rest: str) -> bool:
+    """Whether what follows a "yes" says that the subject is something that the question does not mention.
+
+    >>> _says_other("is the earth flat", ", the earth is round."), _says_other("is the earth flat", ", it is.")
+    (True, False)
+    """
+    words = _words(re.split(r"[.;:!?,](?:\s|$)", rest.strip(_MARKS))[0])
+    place = next((n for n, word in enumerate(words) if word in _BE), None)
+    known = _content(asked)
+    if place is None or _words(asked)[0] not in _BE or not _content(" ".join(words[:place])) <= known:
+        return False
+    said = _content(" ".join(words[place + 1 :])) - {_stem(word) for word in _EMPHASIS}
+    return bool(said) and said.isdisjoint(known)
 
 
 def _restated(asked: str, said: str) -> bool | None:

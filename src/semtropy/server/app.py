@@ -88,9 +88,15 @@ def _add_error_handlers(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         return error_response(Problem(400, validation_message(error.errors()[0])))
 
-    async def on_http(_: Request, error: Exception) -> Response:
+    async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return error_response(Problem(error.status_code, str(error.detail)))
+        path = request.url.path
+        unclear = {
+            404: f"there is no route {path} here; the model's are under /v1, and the page is at /",
+            405: f"{path} does not take {request.method}",
+        }
+        message = unclear.get(error.status_code, str(error.detail))
+        return error_response(Problem(error.status_code, message))
 
     async def on_known(request: Request, error: Exception) -> Response:
         gateway_of(request).metrics.errors.labels(error_kind(error)).inc()

@@ -36,12 +36,22 @@ function counts({ supported, contradicted, silent }) {
   return found.map(([count, one, many], k) => `${k ? count : who(count)} ${count === 1 ? one : many}`).join(" and ");
 }
 
-// Whether a claim is open although all samples support it: they do not support half of the other claims.
-function isDrawnDown(claim, claims) {
-  const others = claims.filter((other) => other !== claim);
-  const drawn = others.reduce((sum, { supported, contradicted, silent }) => sum + supported + contradicted + silent, 0);
-  const unanimous = claim.supported > 0 && !claim.contradicted && !claim.silent;
-  return unanimous && claim.outcome === "undecided" && 2 * others.reduce((sum, { supported }) => sum + supported, 0) < drawn;
+// Why the outcome or the number is not what the samples alone suggest, as `ClaimVerdict.sentence` says it.
+function but({ supported, contradicted, silent, outcome, agreement }, others) {
+  const drawn = others.reduce((sum, other) => sum + other.supported + other.contradicted + other.silent, 0);
+  const backed = others.reduce((sum, other) => sum + other.supported, 0);
+  const undecided = outcome === "undecided";
+  if (undecided && supported && !contradicted && !silent && 2 * backed < drawn) return ", but few of the answer's other claims";
+  if ((undecided || agreement.mean >= 0.25) && contradicted && !supported && 2 * backed > drawn) {
+    return ", but most of the answer's other claims are supported, which speaks for this one, too";
+  }
+  return undecided && silent && !supported && !contradicted ? ", which is only weak evidence against it" : "";
+}
+
+function repeated({ outcome, agreement: { mean, interval } }) {
+  const often = percent(mean);
+  const times = `asked again, the model would repeat it ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
+  return outcome === "undecided" && interval ? `${times} (90% interval: ${percent(interval[0])} to ${percent(interval[1])})` : times;
 }
 
 function brief({ supported, contradicted, silent }) {
@@ -56,8 +66,8 @@ export function drawDoubts(holder, claims) {
   holder.replaceChildren(...open.map((claim) => {
     const head = element("p", {}, element("span", { class: `pill small ${OUTCOMES[claim.outcome]}` }, verdict(claim.outcome)), ` ${claim.text ?? "(withheld)"}`);
     const second = SECOND[claim.second] ? ` Another model ${SECOND[claim.second]}.` : "";
-    const but = isDrawnDown(claims[claim.k], claims) ? ", but few of the answer's other claims" : "";
-    const why = element("p", { class: "quiet" }, `${counts(claim)}${but}; asked again, the model would repeat it ${percent(claim.agreement.mean)} times in 100.${second}`);
+    const others = claims.filter((_, k) => k !== claim.k);
+    const why = element("p", { class: "quiet" }, `${counts(claim)}${but(claim, others)}; ${repeated(claim)}.${second}`);
     const made = element("li", { id: `claim-${claim.k}`, tabindex: "-1" }, head, why);
     if (claim.instead) made.append(element("p", { class: "instead" }, element("span", { class: "quiet" }, "A sample says instead: "), claim.instead));
     return made;

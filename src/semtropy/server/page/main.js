@@ -7,7 +7,7 @@ import { drawAnswers, drawMeanings } from "./meanings.js";
 import { forget, past, recording, remember } from "./past.js";
 import { Refused, events, get, post, useKey } from "./talk.js";
 import { unwatch, watch } from "./traffic.js";
-import { agreementText, asked as askedFor, cautionText, certainty, costText, entropyText, foundText, percent, plural, ruleText, UNIT } from "./words.js";
+import { afterColon, agreementText, asked as askedFor, cautionText, certainty, costText, entropyText, foundText, percent, plural, ruleText, UNIT } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const STARTS = { confidence: "0.95", variance: "0.1", samples: "5" };
@@ -245,7 +245,7 @@ function tell() {
   at("verdict").className = `card ${OUTCOMES[verdict.outcome]}`;
   at("because").textContent = verdict.reason;
   at("cost").textContent = costText(verdict);
-  const said = [verdict.prior ? `Prior: ${verdict.prior}.` : null, verdict.guarantee, ...verdict.warnings.map((note) => `Note: ${note}`)].filter(Boolean);
+  const said = [verdict.prior ? `Prior: ${verdict.prior}.` : null, verdict.guarantee, ...verdict.warnings.map((note) => `Note: ${afterColon(note)}`)].filter(Boolean);
   at("notes").replaceChildren(...said.map((note) => element("li", {}, ...withCode(note))));
   at("caution").textContent = cautionText(verdict);
   second(verdict);

@@ -39,6 +39,11 @@ export function entropyText({ mean, interval }, threshold) {
   return `Semantic entropy ${mean.toFixed(2)} nats${between}, ${side} ${threshold.toFixed(2)}: as unsure as with ${many}.`;
 }
 
+// An ordinary word has no capital after a colon, a name keeps it.
+export function afterColon(sentence) {
+  return /^(A|All|An|Both|Each|No|None|Some|That|The|This|With)\b/.test(sentence) ? sentence[0].toLowerCase() + sentence.slice(1) : sentence;
+}
+
 export const UNIT = "Nats measure how much answers differ: 0 is always the same meaning, 0.69 two equally likely ones, 2.3 ten.";
 
 // The certainty that the rule asks for after `drawn` samples.
