@@ -97,7 +97,7 @@ def measure(name: str) -> bool:
 
 def main() -> bool:
     """Whether a limit was missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks ends", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ends", description=__doc__)
     parser.add_argument("names", nargs="*", default=RECORDINGS, help="which recordings")
     given = parser.parse_args()
     if not SHARED.exists():

@@ -43,7 +43,7 @@ def split(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks guarantee", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.guarantee", description=__doc__)
     parser.add_argument("--splits", type=int, default=2000, help="random splits (default: 2000)")
     parser.add_argument("--part", type=float, default=0.5, help="share that is graded (default: 0.5)")
     parser.add_argument("--confidence", type=float, default=0.95, help="of the guarantee (default: 0.95)")

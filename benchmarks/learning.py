@@ -212,7 +212,7 @@ def _one(question: StudyQuestion, path: list[Evidence], prior: Prior) -> tuple[i
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks learning", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
     parser.add_argument("--questions", type=int, default=200, help="questions to learn from (default: 200)")
     parser.add_argument("--streams", type=int, default=10, help="streams of questions (default: 10)")
     parser.add_argument("--trials", type=int, default=400, help="checks of each kind a stream (default: 400)")

@@ -67,8 +67,8 @@ class Pair:
 def fitted(pairs: Sequence[Pair], keep: Callable[[Pair], np.ndarray] | None = None) -> OpinionWeights:
     """Weights by all of these pairs, each counting the same; `keep` picks answers.
 
-    For claims there are twelve pairs of the same three models, too few to tell how much more another model counts
-    than a sample: there the two weights are one.
+    All pairs are of the same three models, too few to tell how much more another model counts than a sample: the two
+    weights are one.
     """
     parts: list[list[np.ndarray]] = []
     for pair in pairs:
@@ -76,8 +76,7 @@ def fitted(pairs: Sequence[Pair], keep: Callable[[Pair], np.ndarray] | None = No
         right = np.broadcast_to(pair.right, pair.few.shape)[kept]
         parts.append([pair.few[kept], pair.word[kept], right, np.full(right.size, 1 / right.size)])
     own, word, right, weight = map(np.concatenate, zip(*parts, strict=True))
-    options = {"tie": 10.0} if len(pairs[0].name) == 3 else {}
-    return OpinionWeights.fit(own, word, right, weight=weight, **options)
+    return OpinionWeights.fit(own, word, right, weight=weight, tie=10.0)
 
 
 def held_out(pairs: Sequence[Pair], pair: Pair) -> np.ndarray:
@@ -112,9 +111,9 @@ def shipped(pairs: Sequence[Pair]) -> OpinionWeights:
 
 
 def compare(pairs: Sequence[Pair], few: str, many: str) -> list[tuple[Pair, float, float]]:
-    """Print the AUROC of every pair, and return pair, gain and AUROC."""
-    print(f"\n| answers of / second | right | {many} | {few} | gain |\n|---|---|---|---|---|")
-    found = []
+    """Print the AUROC and the Brier score of every pair, and return pair, gain and AUROC."""
+    print(f"\n| answers of / second | right | {many} | {few} | gain | Brier |\n|---|---|---|---|---|---|")
+    found, briers = [], []
     for pair in pairs:
         wrong = ~pair.right
         odds = held_out(pairs, pair)
@@ -126,12 +125,14 @@ def compare(pairs: Sequence[Pair], few: str, many: str) -> list[tuple[Pair, floa
             for scores in (pair.many, odds)
         )
         found.append((pair, both - own, both))
+        briers.append(float(np.mean((expit(odds) - pair.right) ** 2)))
         name = " / ".join(pair.name) + ("" if pair.better else " (weaker)")
         print(
-            f"| {name} | {pair.right.mean():.0%} | {own:.3f} | {both:.3f} | {both - own:+.3f} |", flush=True
+            f"| {name} | {pair.right.mean():.0%} | {own:.3f} | {both:.3f} | {both - own:+.3f} | {briers[-1]:.3f} |",
+            flush=True,
         )
     gains = [gain for _, gain, _ in found]
-    print(f"\nmean {np.mean(gains):+.3f}, least {min(gains):+.3f}")
+    print(f"\nmean {np.mean(gains):+.3f}, least {min(gains):+.3f}, Brier score {np.mean(briers):.3f}")
     return found
 
 
@@ -369,7 +370,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--repeats", type=int, default=10, help="orders of samples per question (default: 10)"
     )
-    parser.add_argument("--judge", default="numeric", help="the judge of short answers (default: numeric)")
+    parser.add_argument("--judge", default="builtin", help="the judge of short answers (default: builtin)")
     parser.add_argument("--fit", action="store_true", help="print the weights that ship")
     parser.add_argument("--only", choices=("short", "claims"), help="one of the two")
     parser.add_argument(
@@ -391,13 +392,12 @@ def main(arguments: list[str] | None = None) -> int:
             pairs = sets[logprobs] = short_pairs(stored, options, logprobs=logprobs)
             print(f"\nShort answers (SVAMP), {'with' if logprobs else 'without'} log-probabilities")
             found = compare(pairs, "3 own + 2 other", "5 own")
-            if not logprobs:
-                missed += [pair.name for pair, gain, _ in found if gain < (0.05 if pair.better else -0.01)]
-                missed += [
-                    pair.name
-                    for pair, _, both in found
-                    if pair.name[:2] == ("Llama-2", "Llama-3.2") and both < 0.94
-                ]
+            missed += [pair.name for pair, gain, _ in found if gain < (0.05 if pair.better else -0.01)]
+            missed += [
+                pair.name
+                for pair, _, both in found
+                if pair.name[:2] == ("Llama-2", "Llama-3.2") and both < 0.94
+            ]
         weights = shipped([*sets[False], *sets[True]])
         if options.fit:
             print("\nweights for short answers:", weights)

@@ -3,7 +3,7 @@
 Each recording is read whole; the judged answer is the recorded one, or the most frequent sample where none has a
 log-probability. Draws are with replacement, as in a study. `--halves` adds the figures of the questions at even and at
 odd places, sorted by id: whatever is chosen by these recordings (the prior for phrases, and that the answer's words
-count twice) is chosen on the first half, and then read on the second. `python -m benchmarks verdict [--draws 20]`.
+count twice) is chosen on the first half, and then read on the second. `python -m benchmarks.verdict [--draws 20]`.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _look(task) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks verdict", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.verdict", description=__doc__)
     parser.add_argument("--draws", type=int, default=20, help="orders of samples per question (default: 20)")
     parser.add_argument("--processes", type=int, default=2, help="worker processes (default: 2)")
     parser.add_argument("--only", help="recordings whose name contains this")

@@ -3,7 +3,7 @@
 The model gives W equally likely answers, each with its log-probability, and a scripted judge knows which of them mean
 the same. One meaning in W wordings must never be flagged, and be found steady within four samples; W meanings must be
 flagged. Both with and without the texts of the answer's tokens, which tell the words that carry the answer.
-`python -m benchmarks wordings [--checks 40]`.
+`python -m benchmarks.wordings [--checks 40]`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def outcomes(number: int, form: str, *, same: bool, checks: int, words: bool = F
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks wordings", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.wordings", description=__doc__)
     parser.add_argument("--checks", type=int, default=40, help="checks of each model (default: 40)")
     options = parser.parse_args(arguments)
     for form, words in (*((form, False) for form in FORMS), ("sentences", True)):

@@ -319,5 +319,5 @@ def _doubted(agreement: ArrayLike) -> Floats:
 
 
 # Fitted by `python -m benchmarks.second --fit`; those for claims with `--claims-judge builtin`.
-_SHORT = OpinionWeights(-0.154, 0.492, 1.172)
+_SHORT = OpinionWeights(-0.353, 0.667, 1.003)
 _CLAIMS = OpinionWeights(0.633, 0.504, 0.756)

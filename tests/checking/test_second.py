@@ -54,6 +54,11 @@ def test_an_ignorant_second_model_does_not_flag_a_steady_answer() -> None:
         assert weights(steady, [Opinion(0, n, repeats=0)]) > 0.5
 
 
+@pytest.mark.parametrize("shipped", [OpinionWeights.default(), OpinionWeights.for_claims()])
+def test_one_answer_of_another_model_counts_like_a_sample(shipped: OpinionWeights) -> None:
+    assert shipped.other * Opinion(0, 1).steadiness == pytest.approx(shipped.own, rel=0.01)
+
+
 def test_a_steady_second_model_that_contradicts_flags_the_steadiest_answer() -> None:
     assert weights(1.0, [Opinion(0, MOST_ANSWERS, repeats=MOST_ANSWERS - 1)]) < 0.5
     assert weights(1.0, [Opinion(MOST_ANSWERS, MOST_ANSWERS, repeats=MOST_ANSWERS - 1)]) > 0.9
