@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PairResult",
     "PairedQuestions",
+    "Stored",
     "check_followers",
     "check_pairs",
     "labelled_judge",
@@ -64,12 +66,16 @@ class Stored:
     """One recorded question: its answer and its samples in the order in which they are dealt."""
 
     row: Row
-    samples: tuple[Sample, ...]
+    order: tuple[int, ...]
 
     @classmethod
     def of(cls, row: Row, rng: np.random.Generator) -> Stored:
-        samples = row.samples
-        return cls(row, tuple(_doubted(samples[k]) for k in rng.permutation(len(samples))))
+        return cls(row, tuple(rng.permutation(len(row["samples"])).tolist()))
+
+    @cached_property
+    def samples(self) -> tuple[Sample, ...]:
+        recorded = self.row.samples
+        return tuple(_doubted(recorded[k]) for k in self.order)
 
     @property
     def answer(self) -> Sample:
@@ -220,18 +226,24 @@ def check_pairs(pairs: Sequence[tuple[Stored, Stored]], *, logprobs: bool) -> li
     return results
 
 
-def check_followers(stored: Sequence[Stored]) -> tuple[int, int]:
-    """Of fields that follow from another and whose question a plain check flags, those that are named; and how many."""
-    named = flagged = 0
-    for each in stored:
-        judge = labelled_judge([each])
-        if not _checked(each.answer, each.samples, judge, logprobs=True).flagged:
-            continue
+def check_followers(pairs: Sequence[tuple[Stored, Stored]], results: Sequence[PairResult]) -> tuple[int, int]:
+    """Of fields that follow from another and whose question a plain check flags, those that are named; and how many.
+
+    `results` are those of `check_pairs` with log-probabilities.
+    """
+    flagged = [
+        each
+        for pair, result in zip(pairs, results, strict=True)
+        for each, outcome in zip(pair, result.alone, strict=True)
+        if outcome is Outcome.FLAGGED
+    ]
+    named = 0
+    for each in flagged:
         joint = PairedQuestions(each, each, follows=True)
+        judge = labelled_judge([each])
         verdict = _checked(joint.answer, joint.samples, judge, logprobs=True, schema=SCHEMA)
-        flagged += 1
         named += verdict.fields[1].flagged
-    return named, flagged
+    return named, len(flagged)
 
 
 def _checked(
@@ -300,13 +312,14 @@ def main() -> int:
         file = NAMES[name]
         pairs = list(pairs_of(list(read_recording(SHARED / f"{file}.jsonl.gz")), options.pairs))
         for logprobs in (False, True):
-            found = summary(check_pairs(pairs, logprobs=logprobs))
+            results = check_pairs(pairs, logprobs=logprobs)
+            found = summary(results)
             _print(f"{name}, {'with' if logprobs else 'without'} log-probabilities", found)
             (false, steady), (named, flagged) = found["steady right"], found["flagged wrong"]
             missed |= named < LEAST_FOUND * flagged
             missed |= found["samples"] > found["one plain check"] + MOST_EXTRA
             missed |= not logprobs and false > MOST_FALSE * steady
-        followers = check_followers([each for pair in pairs for each in pair])
+        followers = check_followers(pairs, results)
         print(f"  fields that follow from one that a plain check flags, named {_percent(followers)}")
     return int(missed)
 

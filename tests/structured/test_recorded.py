@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from benchmarks.structured import (
     SCHEMA,
     PairedQuestions,
     PairResult,
+    Stored,
     check_followers,
     check_pairs,
     labelled_judge,
@@ -66,12 +68,22 @@ def test_without_log_probabilities_fields_are_judged_as_plain_answers_at_the_sam
         assert each.samples == max(each.samples_alone)
 
 
+@functools.cache
+def recorded_pairs(path: Path) -> list[tuple[Stored, Stored]]:
+    return list(pairs_of(list(read_recording(path)), PAIRS))
+
+
+@functools.cache
+def with_log_probabilities(path: Path) -> list[PairResult]:
+    return check_pairs(recorded_pairs(path), logprobs=True)
+
+
 @pytest.mark.parametrize("name", sorted(NAMES.values()))
 def test_on_recordings_fields_are_judged_as_plain_answers_at_the_samples_of_one_check(
     shared_data: Path, name: str
 ) -> None:
-    rows = list(read_recording(shared_data / "recordings" / f"{name}.jsonl.gz"))
-    results = check_pairs(list(pairs_of(rows, FEW)), logprobs=False)
+    pairs = recorded_pairs(shared_data / "recordings" / f"{name}.jsonl.gz")
+    results = check_pairs(pairs[:FEW], logprobs=False)
     assert [each.samples for each in results] == [max(each.samples_alone) for each in results]
     found = summary(results)
     assert found["steady right"][0] == 0, "a right and steady field is never named"
@@ -84,12 +96,12 @@ def test_on_recordings_fields_are_judged_as_plain_answers_at_the_samples_of_one_
 def test_with_log_probabilities_wrong_fields_are_named_at_half_a_sample_more_at_most(
     shared_data: Path, name: str
 ) -> None:
-    rows = list(read_recording(shared_data / "recordings" / f"{name}.jsonl.gz"))
-    pairs = list(pairs_of(rows, PAIRS))
-    found = summary(check_pairs(pairs, logprobs=True))
+    path = shared_data / "recordings" / f"{name}.jsonl.gz"
+    results = with_log_probabilities(path)
+    found = summary(results)
     assert found["flagged wrong"][0] == found["flagged wrong"][1], "as many as plain checks flag"
     assert found["samples"] <= found["one plain check"] + 0.5
-    named, flagged = check_followers([each for pair in pairs for each in pair])
+    named, flagged = check_followers(recorded_pairs(path), results)
     assert named > 0.5 * flagged, "certain given a value that is made up is not certain"
 
 
@@ -113,12 +125,10 @@ class PairEndpoint(ScriptedEndpoint):
 
 def test_a_recording_replayed_as_an_endpoint_has_its_wrong_field_named(shared_data: Path) -> None:
     """Over HTTP, with log-probabilities of tokens and without that of the end, as OpenAI sends them."""
-    rows = list(read_recording(shared_data / "recordings" / f"{NAMES['Llama-3.2 SVAMP']}.jsonl.gz"))
-    pairs = list(pairs_of(rows, PAIRS))
-    alone = check_pairs(pairs, logprobs=True)
+    path = shared_data / "recordings" / f"{NAMES['Llama-3.2 SVAMP']}.jsonl.gz"
     clear = [
         (pair, result)
-        for pair, result in zip(pairs, alone, strict=True)
+        for pair, result in zip(recorded_pairs(path), with_log_probabilities(path), strict=True)
         if {*result.alone} == {Outcome.STEADY, Outcome.FLAGGED}
         and result.correct[result.alone.index(Outcome.STEADY)]
     ]
