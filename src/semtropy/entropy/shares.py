@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,8 @@ from .contour import Problems, exact_room, solve
 from .inputs import ends
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..nouns import Floats
     from .distribution import PosteriorComponent
 
@@ -112,27 +115,49 @@ class ShareDistribution:
     def cdf(self, points: Sequence[float] | Floats) -> Floats:
         """P(probability <= point) for each point."""
         x = np.asarray(points, dtype=float)[:, None]
-        width = self.high - self.low
-        point = (self.variances < LEAST_VARIANCE) | (width <= 0)
         result = (x >= self.means).astype(float)
-        if not point.all():
-            low, width = self.low[~point], width[~point]
-            share = np.clip((self.means[~point] - low) / width, 1e-9, 1 - 1e-9)
-            spread = np.minimum(self.variances[~point] / width**2, 0.999 * share * (1 - share))
-            total = share * (1 - share) / spread - 1
+        spread, low, width, first, second = self._betas
+        if spread.any():
             at = np.clip((x - low) / width, 0.0, 1.0)
-            result[:, ~point] = betainc(share * total, (1 - share) * total, at)
+            result[:, spread] = betainc(first, second, at)
         return np.clip(result @ self.weights, 0.0, 1.0)  # the weights sum to 1 but for rounding
+
+    @cached_property
+    def _betas(self) -> tuple[NDArray[np.bool_], Floats, Floats, Floats, Floats]:
+        """Which components are no points, and of these the lower ends, the widths and the two parameters."""
+        width = self.high - self.low
+        spread = (self.variances >= LEAST_VARIANCE) & (width > 0)
+        low, width = self.low[spread], width[spread]
+        share = np.clip((self.means[spread] - low) / width, 1e-9, 1 - 1e-9)
+        relative = np.minimum(self.variances[spread] / width**2, 0.999 * share * (1 - share))
+        total = share * (1 - share) / relative - 1
+        return spread, low, width, share * total, (1 - share) * total
 
     def quantile(self, level: float) -> float:
         """The smallest probability whose `cdf` reaches `level`."""
         if not 0 <= level <= 1:
             raise InputError(f"level is {level}: a probability from 0 to 1")
+        if level not in self._quantiles:
+            self._quantiles[level] = self._search(level)
+        return self._quantiles[level]
+
+    @cached_property
+    def _quantiles(self) -> dict[float, float]:
+        """Those found so far: fields with the same evidence share a distribution."""
+        return {}
+
+    def _search(self, level: float) -> float:
         low = float(min(self.low.min(), self.means.min()))
         high = float(max(self.high.max(), self.means.max()))
         for _ in range(6):  # each pass narrows the bracket sixteen-fold
             points = np.linspace(low, high, 17)
-            above = self.cdf(points) >= level
-            place = int(above.argmax()) if above.any() else 16
+            place = 4 * self._first(points[::4], level)
+            if place:
+                place += self._first(points[place - 3 : place + 1], level) - 3
             low, high = float(points[max(place - 1, 0)]), float(points[place])
         return float(np.clip((low + high) / 2, 0.0, 1.0))
+
+    def _first(self, points: Floats, level: float) -> int:
+        """The place of the first point whose `cdf` reaches `level`; of the last one where none does."""
+        above = self.cdf(points) >= level
+        return int(above.argmax()) if above.any() else len(points) - 1
