@@ -226,9 +226,7 @@ def check_pairs(pairs: Sequence[tuple[Stored, Stored]], *, logprobs: bool) -> li
     return results
 
 
-def check_followers(
-    pairs: Sequence[tuple[Stored, Stored]], results: Sequence[PairResult]
-) -> tuple[int, int]:
+def check_followers(pairs: Sequence[tuple[Stored, Stored]], results: Sequence[PairResult]) -> tuple[int, int]:
     """Of fields that follow from another and whose question a plain check flags, those that are named; and how many.
 
     `results` are those of `check_pairs` with log-probabilities.
@@ -302,7 +300,7 @@ def _print(name: str, found: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.structured")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks structured")
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--only", choices=NAMES, help="one recording instead of all of them")
     options = parser.parse_args()
