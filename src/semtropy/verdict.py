@@ -290,9 +290,15 @@ class ClaimVerdict:
         surprising = undecided or self.agreement.mean >= SURPRISING
         if surprising and self.contradicted and not self.supported and 2 * supported > drawn:
             return ", but most of the answer's other claims are supported, which speaks for this one, too"
-        if undecided and self.silent and not self.supported and not self.contradicted:
+        if self._left_out() and undecided:
             return ", which is only weak evidence against it"
+        if self._left_out() and self.flagged and 2 * supported < drawn:
+            return ", and few of the answer's other claims are supported"
         return ""
+
+    def _left_out(self) -> bool:
+        """Whether samples were drawn and all are silent about it."""
+        return self.silent > 0 and not self.supported and not self.contradicted
 
     def counts(self) -> str:
         """What the samples say of it.
@@ -314,9 +320,10 @@ class ClaimVerdict:
         return " and ".join([f"{who} {first}", *(f"{count} {verb}" for count, verb in rest)])
 
     def repeated(self) -> str:
-        """How often the model would make the claim again; while that is open, with its 90% interval."""
+        """How often the model would make the claim again, with the 90% interval where no contradiction decided it."""
         said = f"asked again, the model would repeat it {_times(self.agreement.mean)} in 100"
-        if self.outcome is not Outcome.UNDECIDED or self.agreement.interval is None:
+        told = self.outcome is Outcome.UNDECIDED or (self.flagged and self._left_out())
+        if not told or self.agreement.interval is None:
             return said
         low, high = map(percent, self.agreement.interval)
         return f"{said} (90% interval: {low} to {high})"

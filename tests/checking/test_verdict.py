@@ -212,6 +212,11 @@ def test_an_open_claim_says_how_open_it_is_and_that_silence_is_weak_evidence() -
         'undecided: "It is old." None of 3 samples supports or contradicts it, which is only weak evidence against it; '
         "asked again, the model would repeat it 9 times in 100 (90% interval: 0 to 28)."
     )
+    flagged = ClaimVerdict("It is new.", 0, 10, Outcome.FLAGGED, lower, 0, 0, 3)
+    assert flagged.sentence([left_out, flagged]) == (
+        'flagged: "It is new." None of 3 samples supports or contradicts it, and few of the answer\'s other claims are '
+        "supported; asked again, the model would repeat it 7 times in 100 (90% interval: 0 to 20)."
+    )
     assert denied.sentence([left_out, denied]) == (
         'flagged: "It is red." 1 of 3 samples contradicts it; asked again, the model would repeat it 7 times in 100.'
     )

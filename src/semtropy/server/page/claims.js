@@ -45,13 +45,21 @@ function but({ supported, contradicted, silent, outcome, agreement }, others) {
   if ((undecided || agreement.mean >= 0.25) && contradicted && !supported && 2 * backed > drawn) {
     return ", but most of the answer's other claims are supported, which speaks for this one, too";
   }
-  return undecided && silent && !supported && !contradicted ? ", which is only weak evidence against it" : "";
+  if (!isLeftOut({ supported, contradicted, silent })) return "";
+  if (undecided) return ", which is only weak evidence against it";
+  return outcome === "flagged" && 2 * backed < drawn ? ", and few of the answer's other claims are supported" : "";
 }
 
-function repeated({ outcome, agreement: { mean, interval } }) {
+function isLeftOut({ supported, contradicted, silent }) {
+  return silent > 0 && !supported && !contradicted;
+}
+
+function repeated(claim) {
+  const { outcome, agreement: { mean, interval } } = claim;
+  const told = interval && (outcome === "undecided" || (outcome === "flagged" && isLeftOut(claim)));
   const often = percent(mean);
   const times = `asked again, the model would repeat it ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
-  return outcome === "undecided" && interval ? `${times} (90% interval: ${percent(interval[0])} to ${percent(interval[1])})` : times;
+  return told ? `${times} (90% interval: ${percent(interval[0])} to ${percent(interval[1])})` : times;
 }
 
 function brief({ supported, contradicted, silent }) {
