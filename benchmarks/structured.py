@@ -300,7 +300,7 @@ def _print(name: str, found: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks structured")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.structured")
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--only", choices=NAMES, help="one recording instead of all of them")
     options = parser.parse_args()
