@@ -322,8 +322,8 @@ class ClaimVerdict:
     def repeated(self) -> str:
         """How often the model would make the claim again, with the 90% interval where no contradiction decided it."""
         said = f"asked again, the model would repeat it {_times(self.agreement.mean)} in 100"
-        told = self.outcome is Outcome.UNDECIDED or (self.flagged and self._left_out())
-        if not told or self.agreement.interval is None:
+        shown = self.outcome is Outcome.UNDECIDED or (self.flagged and self._left_out())
+        if not shown or self.agreement.interval is None:
             return said
         low, high = map(percent, self.agreement.interval)
         return f"{said} (90% interval: {low} to {high})"

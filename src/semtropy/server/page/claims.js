@@ -56,10 +56,10 @@ function isLeftOut({ supported, contradicted, silent }) {
 
 function repeated(claim) {
   const { outcome, agreement: { mean, interval } } = claim;
-  const told = interval && (outcome === "undecided" || (outcome === "flagged" && isLeftOut(claim)));
+  const shown = interval && (outcome === "undecided" || (outcome === "flagged" && isLeftOut(claim)));
   const often = percent(mean);
   const times = `asked again, the model would repeat it ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
-  return told ? `${times} (90% interval: ${percent(interval[0])} to ${percent(interval[1])})` : times;
+  return shown ? `${times} (90% interval: ${percent(interval[0])} to ${percent(interval[1])})` : times;
 }
 
 function brief({ supported, contradicted, silent }) {
