@@ -966,7 +966,7 @@ def _in_marks(text: str) -> str:
     return f"“{text}”" if '"' in text else f'"{text}"'
 
 
-_ORDINARY = frozenset({"a", "all", "an", "both", "each", "no", "none", "some", "that", "the", "this", "with"})
+_ORDINARY = frozenset({"A", "All", "An", "Both", "Each", "No", "None", "Some", "That", "The", "This", "With"})
 
 
 def _after_colon(sentence: str) -> str:
@@ -975,8 +975,8 @@ def _after_colon(sentence: str) -> str:
     >>> _after_colon("All 4 answers differ"), _after_colon("GPT counts no tokens")
     ('all 4 answers differ', 'GPT counts no tokens')
     """
-    first = sentence.partition(" ")[0].lower()
-    return sentence[:1].lower() + sentence[1:] if first in _ORDINARY else sentence
+    ordinary = sentence.partition(" ")[0] in _ORDINARY
+    return sentence[:1].lower() + sentence[1:] if ordinary else sentence
 
 
 def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:
