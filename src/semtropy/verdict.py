@@ -493,7 +493,7 @@ SURPRISING = (
 
 HALF = 0.35, 0.65  # shares of an answer that are about one half
 
-_STEADY = "Steady is not the same as true: a model that repeats one error consistently has low entropy too."
+_STEADY = "Steady is not the same as true: a model that repeats the same error every time looks steady, too."
 _FLAGGED = "A flag says that the model is unsure, not that the answer is wrong: it may still be right."
 _FLAGGED_CLAIM = (
     "A flag says that the model would not repeat the claim, not that it is wrong: it may still be right."
@@ -647,10 +647,10 @@ class Verdict:
         Looks steady: "Paris".
         Asked again, the model would give this answer 97 times in 100 (90% interval: 90 to 100).
         All 3 samples mean what the answer means.
-        Semantic entropy 0.10 nats (90% interval: 0.00 to 0.40), below the threshold 0.69.
+        Semantic entropy 0.10 nats (90% interval: 0.00 to 0.40), below the threshold of 0.69.
         Stopped: further samples would hardly cast doubt on the answer.
-        Cost: 3 samples in 2 rounds, 9 tokens, 2 judge calls, 0.5 s.
-        Steady is not the same as true: a model that repeats one error consistently has low entropy too.
+        Cost: 3 samples, 9 tokens, 2 judge calls, 0.5 s.
+        Steady is not the same as true: a model that repeats the same error every time looks steady, too.
         """
         return "\n".join(self.sentences())
 
@@ -747,14 +747,16 @@ class Verdict:
         flagged, undecided = counts[Outcome.FLAGGED], counts[Outcome.UNDECIDED]
         if n == 1:
             return "Do not trust" if flagged else "Undecided" if undecided else "Looks steady"
-        of = f"{n} claims"
+        of, whole = f"{n} claims", "both claims" if n == 2 else f"all {n} claims"
         if flagged:
-            return f"Do not trust {flagged} of {of}."
+            every = "either claim" if n == 2 else f"any of the {of}"
+            return f"Do not trust {every if flagged == n else f'{flagged} of {of}'}."
         if self.outcome is Outcome.STEADY and not undecided:
-            return f"Looks steady: all {of}."
+            return f"Looks steady: {whole}."
         if self.outcome is Outcome.STEADY:
-            return f"Looks steady: {counts[Outcome.STEADY]} of {of}; the others are undecided."
-        return f"Undecided: {undecided} of {of}."
+            rest = "the other is" if undecided == 1 else "the others are"
+            return f"Looks steady: {n - undecided} of {of}; {rest} undecided."
+        return f"Undecided: {whole if undecided == n else f'{undecided} of {of}'}."
 
     def _claim_sentences(self) -> list[str]:
         """The claims that are not steady, the flagged ones first."""
@@ -805,7 +807,7 @@ class Verdict:
         if self.probability is not None:
             return f"{entropy}; the calibration gives a probability of {self.probability:.0%} that it is made up."
         side = "above" if self.entropy.mean > self.threshold else "below"
-        return f"{entropy}, {side} the threshold {self.threshold:.2f}."
+        return f"{entropy}, {side} the threshold of {self.threshold:.2f}."
 
     def _samples_sentence(self) -> str:
         n, drawn = self.samples, [meaning for meaning in self.meanings if meaning.count]
@@ -824,23 +826,29 @@ class Verdict:
         if n == 1:
             return f"The one sample means something else: {_quoted(drawn[0].text)}"
         none = "Neither sample means" if n == 2 else f"None of {n} samples means"
-        verb = "means" if own == 1 else "mean"
-        agree = f"{f'{own} of {n} samples {verb}' if own else none} what the answer means"
-        if len(drawn) == 1:
-            return f"{agree}; {'both' if n == 2 else 'all'} of them say {_quoted(drawn[0].text)}"
-        if len(drawn) == n:
-            return f"{agree}; the {n} samples mean {n} different things."
-        most = max(drawn, key=lambda meaning: meaning.count)
-        commonest = f"{_in_marks(most.text)} ({most.count} of {n})"
-        return f"{agree}; they fall into {len(drawn)} meanings, the commonest {commonest}."
+        agree = f"{own} of {n} samples {'means' if own == 1 else 'mean'}" if own else none
+        others = [meaning for meaning in drawn if not meaning.has_answer]
+        return f"{agree} what the answer means{self._other_samples(others, alone=not own)}"
+
+    def _other_samples(self, meanings: Sequence[Meaning], *, alone: bool) -> str:
+        """What the samples say that do not mean what the answer means, as the end of a sentence.
+
+        alone  whether all samples do
+        """
+        count = sum(meaning.count for meaning in meanings)
+        who = "they" if alone else "the other" if count == 1 else f"the other {count}"
+        if len(meanings) == 1:
+            all_ = ("both" if count == 2 else "all of them") if alone else who
+            return f"; {all_} {'says' if count == 1 else 'say'} {_quoted(meanings[0].text)}"
+        if len(meanings) == count:
+            return f", and {who} differ from each other, too."
+        most = max(meanings, key=lambda meaning: meaning.count)
+        commonest = f"{_in_marks(most.text)} ({most.count} of {self.samples})"
+        return f"; {who} have {len(meanings)} meanings, the commonest {commonest}."
 
     def _cost(self) -> str:
         spent = self.spent
-        parts = [
-            f"{_count(spent.samples, 'sample')} in {_count(spent.rounds, 'round')}"
-            if spent.samples
-            else "no sample"
-        ]
+        parts = [_count(spent.samples, "sample") if spent.samples else "no sample"]
         if spent.tokens is not None:
             parts.append(_count(spent.tokens, "token"))
         parts.append(_count(spent.judge_calls, "judge call"))

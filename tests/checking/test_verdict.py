@@ -112,8 +112,22 @@ def test_headlines():
         ((1,), "The one sample means what the answer means."),
         ((0, 1), 'The one sample means something else: "b1".'),
         ((0, 5), 'None of 5 samples means what the answer means; all of them say "b1".'),
-        ((1, 1, 1), "1 of 3 samples means what the answer means; the 3 samples mean 3 different things."),
-        ((2, 3), '2 of 5 samples mean what the answer means; they fall into 2 meanings, the commonest "b1"'),
+        ((0, 2), 'Neither sample means what the answer means; both say "b1".'),
+        ((0, 1, 1), "Neither sample means what the answer means, and they differ from each other, too."),
+        (
+            (0, 3, 2),
+            'None of 5 samples means what the answer means; they have 2 meanings, the commonest "b1" (3 of 5).',
+        ),
+        ((1, 1), '1 of 2 samples means what the answer means; the other says "b1".'),
+        (
+            (1, 1, 1),
+            "1 of 3 samples means what the answer means, and the other 2 differ from each other, too.",
+        ),
+        ((2, 3), '2 of 5 samples mean what the answer means; the other 3 say "b1".'),
+        (
+            (4, 1, 3),
+            '4 of 8 samples mean what the answer means; the other 4 have 2 meanings, the commonest "b2" (3 of 8).',
+        ),
     ],
 )
 def test_where_the_answer_stands_among_the_samples(counts, sentence):
@@ -121,8 +135,29 @@ def test_where_the_answer_stands_among_the_samples(counts, sentence):
     assert sentence in one(meanings=meanings, spent=Spent(samples=sum(counts), rounds=1)).explain()
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "headline"),
+    [
+        ("ff", "Do not trust either claim."),
+        ("fff", "Do not trust any of the 3 claims."),
+        ("sfu", "Do not trust 1 of 3 claims."),
+        ("uu", "Undecided: both claims."),
+        ("uuu", "Undecided: all 3 claims."),
+        ("suu", "Undecided: 2 of 3 claims."),
+        ("ss", "Looks steady: both claims."),
+        ("ssu", "Looks steady: 2 of 3 claims; the other is undecided."),
+    ],
+)
+def test_the_headline_of_a_long_answer_counts_as_people_do(outcomes, headline):
+    kinds = {"s": Outcome.STEADY, "f": Outcome.FLAGGED, "u": Outcome.UNDECIDED}
+    claims = tuple(ClaimVerdict("", 0, 0, kinds[each], VerdictAgreement(0.5), 1, 1, 1) for each in outcomes)
+    steady = 2 * outcomes.count("s") > len(outcomes)
+    whole = Outcome.FLAGGED if "f" in outcomes else Outcome.STEADY if steady else Outcome.UNDECIDED
+    assert one(outcome=whole, claims=claims).headline() == headline
+
+
 def test_what_it_does_not_say_is_said():
-    assert "repeats one error consistently" in one(outcome=Outcome.STEADY).explain()
+    assert "repeats the same error every time" in one(outcome=Outcome.STEADY).explain()
     assert "may still be right" in one().explain()
 
 
@@ -152,7 +187,7 @@ def test_an_unknown_reason_is_an_error():
 
 
 def test_nothing_is_counted_where_nothing_was_drawn():
-    """`0 x` and `0 samples in 1 round` are numbers nobody can read anything from."""
+    """`0 x` and `0 samples` are numbers nobody can read anything from."""
     meanings = (
         Meaning("Rome", 2, 0.1, (Wording("Rome", 2),)),
         Meaning("Paris", 1, 0.5, (Wording("paris", 1), Wording("Paris", 0)), has_answer=True),
@@ -192,7 +227,7 @@ def test_a_quotation_in_an_answer_stands_in_other_marks() -> None:
     own, other = Meaning(answer, 1, has_answer=True), Meaning('It means "Gone"', 2)
     told = short(answer, own, other).explain()
     assert 'Likely made up: “HTTP 404 means "Not Found."”\n' in told
-    assert 'the commonest “It means "Gone"” (2 of 3).' in told
+    assert 'the other 2 say “It means "Gone"”.' in told
     assert '""' not in told
     agreement = VerdictAgreement(0.1, (0.0, 0.3))
     claim = ClaimVerdict(answer, 0, 27, Outcome.FLAGGED, agreement, 0, 3, 0, 'It means "Gone".')

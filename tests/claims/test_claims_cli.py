@@ -40,7 +40,7 @@ def test_a_made_up_paragraph_is_flagged(script: str, capsys: pytest.CaptureFixtu
     assert {claim["outcome"] for claim in data["claims"]} == {"flagged"}
     assert run(script, "Tell me about Bob.") == 3
     out = capsys.readouterr().out
-    assert out.startswith("Do not trust 3 of 3 claims.")
+    assert out.startswith("Do not trust any of the 3 claims.")
     assert 'flagged: "Ada wrote book' in out
     assert "not that it is wrong" in out
 
@@ -61,7 +61,7 @@ def test_many_prompts_get_a_line_each(
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("steady")
     assert "all 3 claims" in first
-    assert "Do not trust 3 of 3 claims" in second
+    assert "Do not trust any of the 3 claims" in second
 
 
 def test_the_terminal_marks_the_claims(script: str) -> None:
@@ -79,3 +79,5 @@ def test_the_terminal_marks_the_claims(script: str) -> None:
 def test_show_groups_lists_all_claims(script: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(script, QUESTION, "--show-groups")
     assert 'steady: "Ada died in 1852." All 3 samples support it' in capsys.readouterr().out
+    run(script, "Tell me about Bob.", "--show-groups")
+    assert capsys.readouterr().out.count("Ada wrote book") == 1  # each claim is listed once

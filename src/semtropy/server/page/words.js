@@ -73,7 +73,7 @@ export function ruleText(rule, point) {
 
 // What a verdict does not say.
 export function cautionText({ outcome, second, claims }) {
-  if (outcome === "steady") return `Steady is not the same as true: ${second ? "two models may share an error" : "a model that repeats one error is steady too"}.`;
+  if (outcome === "steady") return `Steady is not the same as true: ${second ? "two models may share an error" : "a model that repeats the same error every time looks steady, too"}.`;
   if (outcome !== "flagged") return "";
   if (claims?.length) return "A flag says that the model would not repeat the claim, not that it is wrong.";
   return `A flag says that ${second && second.without !== "flagged" ? "two models disagree, not which of them is wrong" : "the model is unsure, or mostly says something else, not that the answer is wrong"}.`;
