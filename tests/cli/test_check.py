@@ -47,7 +47,7 @@ def test_steady_is_0_and_says_so(script, capsys):
     assert run(script, STEADY) == 0
     out = capsys.readouterr().out
     assert out.startswith('Looks steady: "Paris".')
-    assert "repeats one error consistently" in out
+    assert "repeats the same error every time" in out
 
 
 def test_flagged_is_3(script, capsys):
@@ -297,6 +297,10 @@ def test_models_fetch_says_where(capsys, smollm2):
         ),
         (["chekc", "x"], "there is no command chekc: did you mean check?"),
         (["recording", "zzzz"], "there is no command zzzz: choose one of info, verify, merge, export"),
+        (
+            ["check", "Who", "wrote", "Faust?"],
+            "'wrote' is one word too many: put a question in quotation marks",
+        ),
     ],
 )
 def test_a_mistyped_command_or_option_is_told_the_one_meant(words, said, capsys):
@@ -304,6 +308,13 @@ def test_a_mistyped_command_or_option_is_told_the_one_meant(words, said, capsys)
         main(words)
     assert stopped.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_without_a_command_there_is_the_list_of_them(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([])
+    assert stopped.value.code == 0
+    assert "see three verdicts on the built-in model" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_second_model_that_disagrees_is_shown_and_flags(script, tmp_path, capsys):

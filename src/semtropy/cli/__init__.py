@@ -50,6 +50,7 @@ class _Parser(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if name.startswith("-"):
                 self.error(_unknown("option", name, self._option_string_actions, ""))
+            self.error(f"{word!r} is one word too many: put a question in quotation marks")
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
@@ -85,7 +86,7 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; errors of its input and of the operating system become one line, and exit code 1."""
     _print_anything()
-    words = sys.argv[1:] if argv is None else list(argv)
+    words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
     named = [name for name in COMMANDS if words and name.rstrip("_") == words[0]]  # whose parser is enough
     arguments = parser(named or COMMANDS).parse_args(words, argparse.Namespace(words=words))
     try:
