@@ -240,10 +240,12 @@ def _refused(model: Model, drawn: Sequence[Sample]) -> Iterator[Finding]:
 def _cost(drawn: Sequence[Sample], kind: str, price: Price | None) -> Finding:
     samples = _SAMPLES[kind]
     tokens = generated_tokens(drawn)
-    each = None if tokens is None or not drawn else tokens / len(drawn)
+    each = None if tokens is None or not drawn else max(1, round(tokens / len(drawn)))
     found = f"about {samples} sample{'s' * (samples > 1)} for a steady answer, up to 10"
     if each is not None:
-        found += f"; {each:.0f} tokens a brief answer, so about {each * (samples + 1):.0f} tokens a check"
+        found += (
+            f"; {each} token{'s' * (each > 1)} a brief answer, so about {each * (samples + 1)} tokens a check"
+        )
     if price is not None:
         money = price.per_sample * (samples + 1) + price.per_token * (each or 0) * (samples + 1)
         found += f", {money:.2g} in the currency of the price"

@@ -146,7 +146,7 @@ class Budget:
         for name in ("tokens", "seconds", "cost"):
             value = getattr(self, name)
             if value is not None and not (is_number(value) and value > 0):
-                raise InputError(f"budget: {name} is {value}: give a positive limit, or None for no limit")
+                raise InputError(f"budget: {name} is {value}: a limit must be positive")
         if self.price is not None and not isinstance(self.price, Price):
             raise InputError(f"budget: price is {self.price!r}: give Price(per_sample=..., per_token=...)")
         if self.cost is not None and self.price is None:

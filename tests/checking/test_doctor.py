@@ -50,6 +50,7 @@ def test_the_cost_of_a_check_has_a_price() -> None:
         each.about: each for each in examine(ScriptedModel(default=ANIMALS), price=Price(per_token=0.01))
     }
     assert "0.02 in the currency" in findings["cost"].found
+    assert "; 1 token a brief answer, so about 2 tokens a check" in findings["cost"].found
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

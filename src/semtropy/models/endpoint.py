@@ -337,7 +337,8 @@ class Endpoint:
                     f"{self.label}: the reply is a web page, not JSON: is the base URL that of the API, such as "
                     "http://HOST:PORT/v1?"
                 ) from error
-            broken = BadReply(f"{self.label}: the reply is not JSON: {error}")
+            why = f"not JSON: {error}" if reply.content.strip() else "empty"
+            broken = BadReply(f"{self.label}: the reply is {why}")
             raise _Transient(broken, what="a broken reply") from error
         if not isinstance(data, dict):
             raise _Transient(BadReply(f"{self.label}: the reply is not a JSON object"), what="a broken reply")

@@ -66,7 +66,8 @@ class Gateway:
             await asyncio.to_thread(self.backend.load)
         except Exception as error:
             self.load_error = str(error) if isinstance(error, SemtropyError) else error_kind(error)
-            log.error("cannot get ready", exc_info=error, extra={"fields": {"reason": self.load_error}})
+            cause = None if isinstance(error, SemtropyError) else error
+            log.error("cannot get ready", exc_info=cause, extra={"fields": {"reason": self.load_error}})
             return
         self.ready = True
         self.metrics.workers_ready.inc()
