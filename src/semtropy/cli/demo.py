@@ -63,7 +63,7 @@ def next_steps() -> list[str]:
     inside = sys.prefix != sys.base_prefix
     here = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     activate = str(here / "activate") if os.name == "nt" else f". {here / 'activate'}"
-    return [*([activate] if inside else []), 'semtropy check "Who wrote Moby Dick?"']
+    return [*([activate] if inside else []), 'semtropy check "Who painted the Mona Lisa?"']
 
 
 def summary(known: Verdict, obscure: Verdict) -> str:
