@@ -6,7 +6,7 @@ import html
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -71,10 +71,7 @@ class VerdictAgreement:
         'Asked again, the model would give this answer 83 times in 100 (90% interval: 61 to 95).'
         """
         times = f"Asked again, the model would give this answer {_times(self.mean)} in 100"
-        if self.interval is None:
-            return f"{times}."
-        low, high = map(percent, self.interval)
-        return f"{times} (90% interval: {low} to {high})."
+        return f"{times}{_between(percent, self.interval)}."
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement as plain data."""
@@ -278,21 +275,20 @@ class ClaimVerdict:
         others = [claim for claim in claims if claim != self]
         drawn = sum(claim.supported + claim.contradicted + claim.silent for claim in others)
         supported = sum(claim.supported for claim in others)
-        undecided = self.outcome is Outcome.UNDECIDED
-        if (
-            undecided
-            and self.supported
-            and not self.contradicted
-            and not self.silent
-            and 2 * supported < drawn
-        ):
+        few, most = 2 * supported < drawn, 2 * supported > drawn
+        undecided, mean = self.outcome is Outcome.UNDECIDED, self.agreement.mean
+        if undecided and not self.contradicted and self.supported > self.silent and few:
             return ", but few of the answer's other claims"
-        surprising = undecided or self.agreement.mean >= SURPRISING
-        if surprising and self.contradicted and not self.supported and 2 * supported > drawn:
+        doubted = self.contradicted and not self.supported and (undecided or mean >= SURPRISING)
+        outvoted = 0 < self.supported < self.contradicted + self.silent and mean >= 0.5
+        if most and (doubted or outvoted):
             return ", but most of the answer's other claims are supported, which speaks for this one, too"
         if self._left_out() and undecided:
-            return ", which is only weak evidence against it"
-        if self._left_out() and self.flagged and 2 * supported < drawn:
+            also = (
+                ", and most of the answer's other claims are supported" if most and mean >= SURPRISING else ""
+            )
+            return f", which is only weak evidence against it{also}"
+        if self._left_out() and self.flagged and few:
             return ", and few of the answer's other claims are supported"
         return ""
 
@@ -323,10 +319,7 @@ class ClaimVerdict:
         """How often the model would make the claim again, with the 90% interval where no contradiction decided it."""
         said = f"asked again, the model would repeat it {_times(self.agreement.mean)} in 100"
         shown = self.outcome is Outcome.UNDECIDED or (self.flagged and self._left_out())
-        if not shown or self.agreement.interval is None:
-            return said
-        low, high = map(percent, self.agreement.interval)
-        return f"{said} (90% interval: {low} to {high})"
+        return said + _between(percent, self.agreement.interval if shown else None)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data."""
@@ -378,6 +371,16 @@ def _times(probability: float) -> str:
     """
     often = percent(probability)
     return f"{often} time" if often.endswith(" 1") or often == "1" else f"{often} times"
+
+
+def _between(shown: Callable[[float], str], interval: tuple[float, float] | None) -> str:
+    """An interval in brackets, where there is one and its ends do not look the same.
+
+    >>> _between(percent, (0.61, 0.95)), _between(percent, (0.9, 0.901))
+    (' (90% interval: 61 to 95)', '')
+    """
+    low, high = ("", "") if interval is None else map(shown, interval)
+    return "" if low == high else f" (90% interval: {low} to {high})"
 
 
 def _listed(interval: Sequence[float] | None) -> list[float] | None:
@@ -487,9 +490,7 @@ THRESHOLD = math.log(2)
 MOST_SHOWN = 50
 """Claims that `explain` lists."""
 
-SURPRISING = (
-    0.25  # more than this for a claim that samples contradict and none supports: the sentence says why
-)
+SURPRISING = 0.25  # more than this for a claim that no sample supports: the sentence says why
 
 HALF = 0.35, 0.65  # shares of an answer that are about one half
 
@@ -801,9 +802,9 @@ class Verdict:
         )
 
     def _entropy_sentence(self) -> str:
-        entropy = f"Semantic entropy {self.entropy.mean:.2f} nats"
-        if self.entropy.interval is not None:
-            entropy += " (90% interval: {:.2f} to {:.2f})".format(*self.entropy.interval)
+        entropy = (
+            f"Semantic entropy {self.entropy.mean:.2f} nats{_between('{:.2f}'.format, self.entropy.interval)}"
+        )
         if self.probability is not None:
             return f"{entropy}; the calibration gives a probability of {self.probability:.0%} that it is made up."
         side = "above" if self.entropy.mean > self.threshold else "below"

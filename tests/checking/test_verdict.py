@@ -156,6 +156,14 @@ def test_the_headline_of_a_long_answer_counts_as_people_do(outcomes, headline):
     assert one(outcome=whole, claims=claims).headline() == headline
 
 
+def test_an_interval_whose_ends_look_the_same_is_left_out():
+    told = one(
+        agreement=VerdictAgreement(0.9, (0.9, 0.902)), entropy=Entropy(0.33, 0.0, (0.33, 0.331))
+    ).explain()
+    assert "90 times in 100.\n" in told
+    assert "Semantic entropy 0.33 nats, below" in told
+
+
 def test_what_it_does_not_say_is_said():
     assert "repeats the same error every time" in one(outcome=Outcome.STEADY).explain()
     assert "may still be right" in one().explain()
@@ -266,3 +274,29 @@ def test_a_claim_that_all_samples_contradict_says_why_it_may_be_repeated() -> No
     why = "Both samples contradict it, but most of the answer's other claims are supported, which speaks for"
     assert why in wrong.sentence([wrong, *backed])
     assert "other claims" not in wrong.sentence([wrong])
+
+
+@pytest.mark.parametrize(
+    ("counts", "agreement", "others", "why"),
+    [
+        (
+            (0, 0, 5),
+            0.68,
+            5,
+            "it, which is only weak evidence against it, and most of the answer's other claims are",
+        ),
+        (
+            (1, 2, 2),
+            0.74,
+            5,
+            "it, but most of the answer's other claims are supported, which speaks for this one",
+        ),
+        ((3, 0, 2), 0.15, 1, "3 of 5 samples support it, but few of the answer's other claims; asked again"),
+        ((3, 0, 2), 0.82, 5, "3 of 5 samples support it; asked again"),
+        ((0, 0, 5), 0.1, 5, "it, which is only weak evidence against it; asked again"),
+    ],
+)
+def test_a_number_that_its_samples_do_not_suggest_is_explained(counts, agreement, others, why) -> None:
+    claim = ClaimVerdict("It is red.", 0, 10, Outcome.UNDECIDED, VerdictAgreement(agreement), *counts)
+    other = ClaimVerdict("It has 2.", 0, 9, Outcome.STEADY, VerdictAgreement(0.9), others, 0, 5 - others)
+    assert why in claim.sentence([claim, other])

@@ -2,7 +2,7 @@
 
 import { element } from "./draw.js";
 import { OUTCOMES, table, verdict } from "./fields.js";
-import { percent, plural } from "./words.js";
+import { between, percent, plural } from "./words.js";
 
 const SECOND = { supports: "supports it", contradicts: "contradicts it", silent: "is silent about it" };
 
@@ -40,14 +40,16 @@ function counts({ supported, contradicted, silent }) {
 function but({ supported, contradicted, silent, outcome, agreement }, others) {
   const drawn = others.reduce((sum, other) => sum + other.supported + other.contradicted + other.silent, 0);
   const backed = others.reduce((sum, other) => sum + other.supported, 0);
-  const undecided = outcome === "undecided";
-  if (undecided && supported && !contradicted && !silent && 2 * backed < drawn) return ", but few of the answer's other claims";
-  if ((undecided || agreement.mean >= 0.25) && contradicted && !supported && 2 * backed > drawn) {
-    return ", but most of the answer's other claims are supported, which speaks for this one, too";
-  }
+  const few = 2 * backed < drawn, most = 2 * backed > drawn;
+  const undecided = outcome === "undecided", { mean } = agreement;
+  if (undecided && !contradicted && supported > silent && few) return ", but few of the answer's other claims";
+  const doubted = contradicted && !supported && (undecided || mean >= 0.25);
+  const outvoted = supported && supported < contradicted + silent && mean >= 0.5;
+  if (most && (doubted || outvoted)) return ", but most of the answer's other claims are supported, which speaks for this one, too";
   if (!isLeftOut({ supported, contradicted, silent })) return "";
-  if (undecided) return ", which is only weak evidence against it";
-  return outcome === "flagged" && 2 * backed < drawn ? ", and few of the answer's other claims are supported" : "";
+  const also = most && mean >= 0.25 ? ", and most of the answer's other claims are supported" : "";
+  if (undecided) return `, which is only weak evidence against it${also}`;
+  return outcome === "flagged" && few ? ", and few of the answer's other claims are supported" : "";
 }
 
 function isLeftOut({ supported, contradicted, silent }) {
@@ -59,7 +61,7 @@ function repeated(claim) {
   const shown = interval && (outcome === "undecided" || (outcome === "flagged" && isLeftOut(claim)));
   const often = percent(mean);
   const times = `asked again, the model would repeat it ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
-  return shown ? `${times} (90% interval: ${percent(interval[0])} to ${percent(interval[1])})` : times;
+  return `${times}${shown ? between(interval, percent) : ""}`;
 }
 
 function brief({ supported, contradicted, silent }) {

@@ -294,7 +294,7 @@ function prepareWhatIf() {
   const count = held.samples.length;
   at("if-question").textContent = held.prompt;
   at("if-was").textContent = `As it was: ${held.verdict.outcome} after ${plural(count, "sample")}. ${agreementText(held.verdict.agreement)}`;
-  at("if-outcome").textContent = "";
+  at("if-outcome").textContent = "Choose another rule or fewer samples to see where that would have led.";
   at("if-budget").max = count; // before the value, which it bounds
   at("if-budget").value = count;
   at("if-budget-shown").value = plural(count, "sample");

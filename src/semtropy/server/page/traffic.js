@@ -68,6 +68,7 @@ const COLUMNS = [
   ["Route", (row) => row.route + (row.source && row.source !== "new" ? `, ${row.source}` : "")],
 ];
 const LESS = new Set(["Model", "Samples", "Tokens", "Seconds", "Route"]); // not on a narrow screen
+const NUMBERS = new Set(["Samples", "Tokens", "Seconds"]);
 
 function again(row) {
   if (row.claims) return `${row.claims_flagged} of ${row.claims} claims flagged`;
@@ -93,7 +94,7 @@ function latest({ latest: rows, texts, processes }) {
   at("latest-note").textContent = `${note}${processes > 1 && rows ? ` Those of one of ${processes} processes.` : ""}`;
   at("latest").hidden = !rows?.length;
   if (!rows?.length) return;
-  const cell = (kind, [name], ...inside) => element(kind, { ...(kind === "th" ? { scope: "col" } : {}), class: LESS.has(name) ? "less" : "" }, ...inside);
+  const cell = (kind, [name], ...inside) => element(kind, { ...(kind === "th" ? { scope: "col" } : {}), class: `${LESS.has(name) ? "less" : ""} ${NUMBERS.has(name) ? "number" : ""}` }, ...inside);
   const head = element("tr", {}, ...COLUMNS.map((column) => cell("th", column, column[0])));
   const body = rows.flatMap((row) => {
     const figures = element("tr", {}, ...COLUMNS.map((column) => cell("td", column, column[1](row))));

@@ -15,9 +15,13 @@ export function agreementText(agreement) {
   if (!agreement) return "";
   const often = percent(agreement.mean);
   const times = `Asked again, it would give this answer ${often} ${/(^| )1$/.test(often) ? "time" : "times"} in 100`;
-  if (!agreement.interval) return `${times}.`;
-  const [low, high] = agreement.interval.map(percent);
-  return `${times} (90% interval: ${low} to ${high}).`;
+  return `${times}${between(agreement.interval, percent)}.`;
+}
+
+// An interval in brackets, where there is one and its ends do not look the same.
+export function between(interval, shown) {
+  const [low, high] = interval?.map(shown) ?? [];
+  return low === high ? "" : ` (90% interval: ${low} to ${high})`;
 }
 
 // What the run found: "8 meanings in 10 samples; none of them is the answer's".
@@ -32,11 +36,10 @@ export function foundText(drawn, meanings, done) {
 }
 
 export function entropyText({ mean, interval }, threshold) {
-  const between = interval ? ` (90% interval: ${interval[0].toFixed(2)} to ${interval[1].toFixed(2)})` : "";
   const equal = Math.exp(mean);
   const many = equal < 1.05 ? "one meaning, nearly always" : `${equal < 9.95 ? equal.toFixed(1) : equal.toFixed(0)} equally likely meanings`;
   const side = mean > threshold ? "above" : "below";
-  return `Semantic entropy ${mean.toFixed(2)} nats${between}, ${side} ${threshold.toFixed(2)}: as unsure as with ${many}.`;
+  return `Semantic entropy ${mean.toFixed(2)} nats${between(interval, (nats) => nats.toFixed(2))}, ${side} ${threshold.toFixed(2)}: as unsure as with ${many}.`;
 }
 
 // An ordinary word has no capital after a colon, a name keeps it.
@@ -65,7 +68,7 @@ export function ruleText(rule, point) {
     const now = sure === null ? "" : ` Now it is ${percent(sure)}%.`;
     const first = percent(rule.confidence);
     if (!rule.relaxation) return `Sampling stops once it is ${first}% certain whether the answer deserves a flag.${now}`;
-    const less = `${Number((100 * rule.relaxation).toPrecision(2))} less with each, ${percent(rule.least)}% at the lowest`;
+    const less = `${Number((100 * rule.relaxation).toPrecision(2))}% less with each, but at least ${percent(rule.least)}%`;
     return `Sampling stops once it is certain enough whether the answer deserves a flag: ${first}% before the first sample, ${less}.${now}`;
   }
   return `${plural(rule.n, "sample")} ${rule.n === 1 ? "is" : "are"} drawn in any case.`;
