@@ -459,5 +459,5 @@ def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
             f"Its {verdict.spent.tokens} generated tokens cost {price.of(verdict.spent):.4g}, the prompts not counted."
         )
     if arguments.show_groups and not arguments.json:
-        told = {line.strip() for line in verdict.sentences()} if verdict.claims else set()
-        say("\n".join(line for line in verdict.show_groups().splitlines() if line not in told))
+        listed = {line.strip() for line in verdict.sentences()} if verdict.claims else set()
+        say("\n".join(line for line in verdict.show_groups().splitlines() if line not in listed))
