@@ -969,9 +969,11 @@ def _quoted(text: str) -> str:
 def _in_marks(text: str) -> str:
     """A text in quotation marks, in curly ones where it has straight ones itself.
 
-    >>> print(_in_marks("Paris"), _in_marks('It means "Not Found."'))
-    "Paris" “It means "Not Found."”
+    >>> print(_in_marks("Paris"), _in_marks('It means "Not Found."'), _in_marks(" "))
+    "Paris" “It means "Not Found."” nothing
     """
+    if not text.strip():
+        return "nothing"
     return f"“{text}”" if '"' in text else f'"{text}"'
 
 
@@ -992,10 +994,11 @@ def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:
     """Meanings by count, each with its wordings where there are several."""
     lines = []
     for meaning in sorted(meanings, key=lambda each: (-each.count, not each.has_answer)):
+        text = meaning.text if meaning.text.strip() else "(empty)"
         if not meaning.count:  # only the answer can have a meaning that no sample has
-            lines.append(f"no sample: {meaning.text} (the answer)")
+            lines.append(f"no sample: {text} (the answer)")
             continue
-        lines.append(f"{meaning.count} x {meaning.text}{' (the answer)' if meaning.has_answer else ''}")
+        lines.append(f"{meaning.count} x {text}{' (the answer)' if meaning.has_answer else ''}")
         if len(meaning.wordings) > 1:
             drawn = [
                 (f"{wording.count} x" if wording.count else "answer:", wording.text)

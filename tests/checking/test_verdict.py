@@ -243,6 +243,12 @@ def test_a_quotation_in_an_answer_stands_in_other_marks() -> None:
     assert claim.sentence().endswith('A sample says instead: “It means "Gone".”')
 
 
+def test_an_empty_sample_says_nothing() -> None:
+    verdict = short("Rome", Meaning("Rome", 2, has_answer=True), Meaning("", 1))
+    assert "2 of 3 samples mean what the answer means; the other says nothing.\n" in verdict.explain()
+    assert verdict.show_groups().splitlines() == ["2 x Rome (the answer)", "1 x (empty)"]
+
+
 def test_a_note_has_a_capital_only_for_a_name() -> None:
     told = short("x", warnings=("All 4 answers differ.", "Ollama counts no tokens.")).explain()
     assert "Note: all 4 answers differ.\nNote: Ollama counts no tokens." in told
