@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -195,10 +196,15 @@ def draw_verdict(verdict: Verdict) -> RenderableType:
     first, *rest = map(printable, verdict.sentences())
     rest = rest[len(verdict.fields) :]
     headline = Text(first, style=f"bold {COLOURS[verdict.outcome]}")
-    claims = verdict.claims and f"  {Outcome.FLAGGED}: "
-    return Group(
-        Text(), headline, *(Text(line, "red" if claims and line.startswith(claims) else "") for line in rest)
-    )
+    return Group(Text(), headline, *map(_sentence, rest))
+
+
+def _sentence(line: str) -> RenderableType:
+    """A sentence of a verdict; one on a claim is indented as a whole, and red where it is flagged."""
+    if not line.startswith("  "):
+        return Text(line)
+    style = "red" if line.startswith(f"  {Outcome.FLAGGED}: ") else ""
+    return Padding(Text(line.strip(), style), (0, 0, 0, 2))
 
 
 PATIENCE = 2.0  # seconds before anything is said
