@@ -164,9 +164,7 @@ def _logprobs(model: Model, drawn: Sequence[Sample]) -> tuple[str, Finding]:
             good=False,
         )
     if whole:
-        return "whole", Finding(
-            "log-probabilities", "those of the whole answer, its end included: the best there is"
-        )
+        return "whole", Finding("log-probabilities", "of the whole answer, its end included, which is best")
     if any(sample.prefix_logprob is not None for sample in believed):
         return "no end", Finding(
             "log-probabilities",
@@ -198,9 +196,7 @@ def _sends_placeholders(model: Model) -> bool:
 def _answer_weight(model: Model, kind: str) -> Finding:
     pace = getattr(model, "pace", None)
     if kind != "none" and getattr(pace, "weighs_answer", None):
-        return Finding(
-            "the answer itself", "comes with its probability among the samples: some verdicts need no sample"
-        )
+        return Finding("the answer itself", "its probability is known, so that some verdicts need no sample")
     return Finding(
         "the answer itself",
         "its probability at temperature 1 is not known",
@@ -222,7 +218,7 @@ def _given(model: Model, cold: Sequence[Sample], kind: str) -> Finding:
     return Finding(
         "a given answer",
         "cannot be weighed",
-        "`--answer` takes a few samples more than an answer that it gives itself",
+        "a check with `--answer` takes a few more samples than one without",
     )
 
 
