@@ -7,6 +7,7 @@ semtropy.toml, the settings of the gateway, the keys of a request and the adapte
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, cast
 
@@ -333,7 +334,9 @@ def with_defaults(options: Options) -> Options:
     """The options with the defaults of those that are left out; an option that there is not is a `TypeError`."""
     unknown = ", ".join(sorted(set(options) - set(OPTIONS)))
     if unknown:
-        meant = _FLAGS_MEANT.get(unknown, f"choose from {', '.join(OPTIONS)}")
+        near = get_close_matches(unknown, OPTIONS, n=1)
+        names = f"did you mean {near[0]}?" if near else f"choose from {', '.join(OPTIONS)}"
+        meant = _FLAGS_MEANT.get(unknown, names)
         raise TypeError(f"check has no option {unknown}: {meant}")
     defaults = {name: option.default for name, option in OPTIONS.items()}
     return cast("Options", {**defaults, **options})

@@ -269,7 +269,7 @@ def test_a_verdict_without_samples(page: Any) -> None:
     assert "NaN" not in page.locator("#result").inner_text()
     assert "Infinity" not in page.locator("#result").inner_text()
     assert page.locator(".meaning.answer").inner_text().startswith("Paris")
-    page.get_by_role("button", name="Draw 10 samples anyway").click()
+    page.get_by_role("button", name="Draw more samples anyway").click()
     page.get_by_text("10 samples", exact=False).first.wait_for()
     wait_for_verdict(page)
     assert samples_shown(page) == 10

@@ -250,7 +250,6 @@ function tell() {
   at("caution").textContent = cautionText(verdict);
   second(verdict);
   const most = Number(at("budget").max) || 10;
-  at("more").textContent = `Draw ${plural(most, "sample")} anyway`;
   at("more").hidden = samples >= most || shown.all; // a second model keeps some of the samples for itself
   at("to-what-if").hidden = samples === 0 || Boolean(parts); // nothing could be left out, or samples lack their parts
 }
