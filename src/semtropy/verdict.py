@@ -432,8 +432,8 @@ class SecondOpinion:
             return f"{self.model} gives the same answer ({often})."
         if not self.agree:
             often = "its one answer" if n == 1 else f"none of {n} answers agrees"
-            return f"{self.model} says otherwise: {_in_marks(str(self.instead))} ({often})."
-        also = _quoted(str(self.instead))
+            return f"{self.model} says otherwise: {_in_marks(_shortened(str(self.instead)))} ({often})."
+        also = _quoted(_shortened(str(self.instead)))
         return f"{self.model} is torn: {self.agree} of {n} answers agree, and it also says {also}"
 
     @staticmethod
@@ -808,7 +808,8 @@ class Verdict:
         if self.probability is not None:
             return f"{entropy}; the calibration gives a probability of {self.probability:.0%} that it is made up."
         side = "above" if self.entropy.mean > self.threshold else "below"
-        return f"{entropy}, {side} the threshold of {self.threshold:.2f}."
+        close = "just " if f"{self.entropy.mean:.2f}" == f"{self.threshold:.2f}" else ""
+        return f"{entropy}, {close}{side} the threshold of {self.threshold:.2f}."
 
     def _samples_sentence(self) -> str:
         n, drawn = self.samples, [meaning for meaning in self.meanings if meaning.count]
@@ -825,7 +826,7 @@ class Verdict:
                 return "The one sample means what the answer means."
             return f"{'Both' if n == 2 else f'All {n}'} samples mean what the answer means."
         if n == 1:
-            return f"The one sample means something else: {_quoted(drawn[0].text)}"
+            return f"The one sample means something else: {_quoted(_shortened(drawn[0].text))}"
         none = "Neither sample means" if n == 2 else f"None of {n} samples means"
         agree = f"{own} of {n} samples {'means' if own == 1 else 'mean'}" if own else none
         others = [meaning for meaning in drawn if not meaning.has_answer]
@@ -840,11 +841,11 @@ class Verdict:
         who = "they" if alone else "the other" if count == 1 else f"the other {count}"
         if len(meanings) == 1:
             all_ = ("both" if count == 2 else "all of them") if alone else who
-            return f"; {all_} {'says' if count == 1 else 'say'} {_quoted(meanings[0].text)}"
+            return f"; {all_} {'says' if count == 1 else 'say'} {_quoted(_shortened(meanings[0].text))}"
         if len(meanings) == count:
             return f", and {who} differ from each other, too."
         most = max(meanings, key=lambda meaning: meaning.count)
-        commonest = f"{_in_marks(most.text)} ({most.count} of {self.samples})"
+        commonest = f"{_in_marks(_shortened(most.text))} ({most.count} of {self.samples})"
         return f"; {who} have {len(meanings)} meanings, the commonest {commonest}."
 
     def _cost(self) -> str:
@@ -956,6 +957,16 @@ def _bar_html(agreement: VerdictAgreement) -> str:
     )
 
 
+def _shortened(text: str, most: int = 120) -> str:
+    """A sample on one line, without what is over `most` characters.
+
+    >>> _shortened("4\\nstrings."), _shortened("Yes, they can.", 5)
+    ('4 strings.', 'Yes,…')
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
 def _quoted(text: str) -> str:
     """A text in quotation marks that ends a sentence.
 
@@ -994,7 +1005,7 @@ def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:
     """Meanings by count, each with its wordings where there are several."""
     lines = []
     for meaning in sorted(meanings, key=lambda each: (-each.count, not each.has_answer)):
-        text = meaning.text if meaning.text.strip() else "(empty)"
+        text = " ".join(meaning.text.split()) or "(empty)"
         if not meaning.count:  # only the answer can have a meaning that no sample has
             lines.append(f"no sample: {text} (the answer)")
             continue
@@ -1004,7 +1015,7 @@ def _grouped(meanings: tuple[Meaning, ...]) -> list[str]:
                 (f"{wording.count} x" if wording.count else "answer:", wording.text)
                 for wording in meaning.wordings
             ]
-            lines += [f"      {often} {text}" for often, text in drawn]
+            lines += [f"      {often} {' '.join(text.split())}" for often, text in drawn]
     return lines
 
 

@@ -249,6 +249,24 @@ def test_an_empty_sample_says_nothing() -> None:
     assert verdict.show_groups().splitlines() == ["2 x Rome (the answer)", "1 x (empty)"]
 
 
+def test_a_long_sample_is_quoted_on_one_line_and_in_part() -> None:
+    code = "4 strings.\n\n```python\n" + "print(4)\n" * 40 + "```"
+    verdict = short("Five", Meaning("Five", 1, has_answer=True), Meaning(code, 1))
+    told = verdict.explain().splitlines()[1]
+    assert told.startswith(
+        '1 of 2 samples means what the answer means; the other says "4 strings. ```python print(4)'
+    )
+    assert told.endswith('…"')
+    assert len(told) < 200
+    assert len(verdict.show_groups().splitlines()) == 2
+
+
+def test_an_entropy_at_the_threshold_is_just_above_or_below() -> None:
+    assert "0.69 nats, just below the threshold of 0.69." in one(entropy=Entropy(0.69)).explain()
+    assert "0.69 nats, just above the threshold of 0.69." in one(entropy=Entropy(0.694)).explain()
+    assert "0.70 nats, above the threshold of 0.69." in one(entropy=Entropy(0.70)).explain()
+
+
 def test_a_note_has_a_capital_only_for_a_name() -> None:
     told = short("x", warnings=("All 4 answers differ.", "Ollama counts no tokens.")).explain()
     assert "Note: all 4 answers differ.\nNote: Ollama counts no tokens." in told

@@ -353,16 +353,22 @@ def _sample_warnings(step: Step) -> Iterator[str]:
     ):
         yield (
             f"{no_logprob} of {n} samples came without the log-probability of the whole answer, end token included: "
-            "they are counted, but do not tighten the lower bounds."
+            f"{'it is' if no_logprob == 1 else 'they are'} only counted."
         )
     if cut:
-        counted = "" if step.claims else ": they are counted, but do not tighten the lower bounds"
+        them = "it counts, but its probability does" if cut == 1 else "they count, but their probabilities do"
+        counted = "" if step.claims else f": {them} not"
         yield f"{cut} of {n} samples {'was' if cut == 1 else 'were'} cut off at the length limit{counted}."
     if empty:
         yield f"{empty} of {n} samples {'was' if empty == 1 else 'were'} empty."
     unparsed = sum(sample.text == UNPARSED_TEXT for field in step.fields[:1] for sample in field.step.samples)
     if unparsed:
-        yield f"{unparsed} of {n} samples are not JSON: in every field they count as another value."
+        them = (
+            "is not JSON: in every field it counts"
+            if unparsed == 1
+            else "are not JSON: in every field they count"
+        )
+        yield f"{unparsed} of {n} samples {them} as another value."
 
 
 def _guarantee(calibration: Calibrated | None, method: str) -> str | None:

@@ -38,7 +38,8 @@ export function foundText(drawn, meanings, done) {
 export function entropyText({ mean, interval }, threshold) {
   const equal = Math.exp(mean);
   const many = equal < 1.05 ? "one meaning, nearly always" : `${equal < 9.95 ? equal.toFixed(1) : equal.toFixed(0)} equally likely meanings`;
-  const side = mean > threshold ? "above" : "below";
+  const near = mean.toFixed(2) === threshold.toFixed(2) ? "just " : "";
+  const side = `${near}${mean > threshold ? "above" : "below"}`;
   return `Semantic entropy ${mean.toFixed(2)} nats${between(interval, (nats) => nats.toFixed(2))}, ${side} ${threshold.toFixed(2)}: as unsure as with ${many}.`;
 }
 
