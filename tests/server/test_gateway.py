@@ -249,6 +249,13 @@ def test_a_stream_that_breaks_while_it_is_held_back_is_an_error() -> None:
         assert caught.value.status_code == 502
 
 
+def test_an_upstream_that_is_not_there_is_named_in_words() -> None:
+    with gateway("http://127.0.0.1:1/v1") as url:
+        reply = httpx.get(f"{url}/v1/models")
+    assert reply.status_code == 502
+    assert reply.json()["error"]["message"].startswith("the upstream cannot be reached: is it running")
+
+
 def test_a_check_that_fails_leaves_the_answer(upstream: tuple[Upstream, str]) -> None:
     """The answer's own request is fine, all that come after it are refused."""
     app = Upstream(spread, fault=lambda number: None if number % 20 == 1 else 403)

@@ -402,6 +402,7 @@ def test_what_if_replays_the_same_samples(page: Any) -> None:
     page.get_by_role("link", name="What if it had stopped elsewhere?").click()
     assert page.url.endswith("/what-if")
     assert page.locator("#if-question").inner_text() == SPLIT
+    assert page.locator("#if-outcome").inner_text().startswith("Choose another rule or fewer samples")
     slider = page.get_by_role("slider")
     assert int(slider.input_value()) == samples_shown(page) == 6
     slider.focus()

@@ -235,10 +235,11 @@ class UpstreamBackend:
             reply = await self._transport.handle_async_request(request)
         except httpx.TimeoutException:
             raise Problem(504, "the upstream did not answer in time", "upstream_error") from None
+        except httpx.ConnectError:
+            why = "the upstream cannot be reached: is it running, and is its address right?"
+            raise Problem(502, why, "upstream_error") from None
         except httpx.TransportError as error:
-            raise Problem(
-                502, f"the upstream cannot be reached ({type(error).__name__})", "upstream_error"
-            ) from None
+            raise Problem(502, f"the upstream broke off ({type(error).__name__})", "upstream_error") from None
         if 300 <= reply.status_code < 400:  # its Location would show the address, and clients would follow it
             await reply.aclose()
             raise Problem(502, "the upstream redirects: set upstream to where it leads", "upstream_error")
