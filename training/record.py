@@ -231,6 +231,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--rows", type=int, default=4000, help="answers written at once")
     parser.add_argument("--limit", type=int, help="questions of each dataset")
+    parser.add_argument("--style", choices=STYLES, action="append", help="one style, not both")
     arguments = parser.parse_args()
     from tokenizers import Tokenizer
 
@@ -245,7 +246,7 @@ def main() -> None:
     for question in json.loads(arguments.questions.read_text("utf-8")):
         by_dataset[question["dataset"]].append(question)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for style in STYLES:
+    for style in arguments.style or STYLES:
         for dataset, questions in by_dataset.items():
             path = arguments.out / f"{MODEL}--{dataset}-{style}.jsonl.gz"
             if path.exists():

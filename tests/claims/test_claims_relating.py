@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semtropy.claims import Claim, relate, split
-from semtropy.claims.relating import compare, judged, resolved
+from semtropy.claims.relating import compare, facts_of, judged, resolved, says
 from semtropy.errors import InputError
 
 
@@ -164,3 +164,63 @@ def test_other_judges_are_believed() -> None:
 
     found = relate("Who was Curie?", ["Curie was a teacher."], ["Curie baked bread."], Sure())
     assert found[0, 0].argmax() == 1
+
+
+TWO_FACTS = "Ada Lovelace was born in London in 1815 and moved to Kent in 1835 with her family."
+
+
+@pytest.mark.parametrize(
+    ("passage", "expected"),
+    [
+        (
+            "Ada Lovelace was born in London in 1815. Ada Lovelace moved to Kent in 1835 with her family.",
+            [1, 0, 0],
+        ),
+        ("Ada Lovelace was born in London in 1815. She wrote.", [0.5, 0, 0.5]),
+        ("Ada Lovelace was never in Kent.", [0.0, 0.0, 1.0]),
+    ],
+)
+def test_a_sentence_of_two_facts_is_read_fact_by_fact(passage: str, expected: list[float]) -> None:
+    class Entails:
+        def entails(self, batch: Sequence[Any]) -> Any:
+            return [float(set(b.strip(".").split()) <= set(a.replace(".", "").split())) for _, a, b in batch]
+
+    np.testing.assert_allclose(relate("Who was Ada?", [TWO_FACTS], [passage], Entails())[0, 0], expected)
+
+
+def test_one_contradicted_fact_contradicts_the_claim() -> None:
+    class Places:
+        def relation(self, batch: Sequence[Any]) -> Any:
+            return np.array(
+                [[1.0, 0.0, 0.0] if "London" in fact else [0.0, 1.0, 0.0] for _, _, fact in batch]
+            )
+
+    found = relate(
+        "Who was Ada?", [TWO_FACTS], ["Ada Lovelace was born in London and moved to Rome."], Places()
+    )
+    assert says(found).tolist() == [[1]]
+    np.testing.assert_allclose(found.sum(axis=2), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("claim", "facts"),
+    [
+        ("He was born in Ulm.", 1),
+        ("Peter Breen (born October 28, 1965) is an American politician from the state of Illinois.", 2),
+        ("In 2006, he was appointed commander of the forces, becoming the first to hold the position.", 2),
+        (
+            "Die Donau ist der zweitlängste Fluss Europas und fließt durch zehn Länder, bevor sie ins Meer mündet.",
+            1,
+        ),
+    ],
+)
+def test_facts(claim: str, facts: int) -> None:
+    found = facts_of(claim)
+    assert len(found) == facts
+    assert facts > 1 or found == [claim]
+
+
+def test_a_less_precise_date_is_no_contradiction() -> None:
+    said = "She received two Nobel Prizes. She died in 1934 in Passy, France."
+    found = relate("Who was Curie?", ["Curie died on 4 July 1934 in Passy."], [said])[0, 0]
+    assert found[1] == 0

@@ -177,3 +177,40 @@ def test_an_interrogative_within_a_word_is_no_error(asked: str) -> None:
     assert bare_answer(question, "The author of Faust wrote Goethe in Weimar.") is None
     assert same_answer(question, "Goethe", "The author of Faust was Goethe.") in (True, None)
     assert bare_answer(question, "Goethe wrote the Faust.") in ("goethe", "goethe wrote", None)
+
+
+BOTH = "Can I take ibuprofen and paracetamol together?"
+
+
+def test_a_caveat_leaves_yes_a_yes() -> None:
+    texts = [
+        "Yes, you can take ibuprofen and paracetamol together, but it's important to follow the recommended dosages.",
+        "Yes, you can take ibuprofen and paracetamol together, but they should not be taken in excess.",
+        "Yes.",
+        "No, but you can take them one after the other.",
+    ]
+    assert [polarity(BOTH, text) for text in texts] == [True, True, True, False]
+    assert polarity(BOTH, "Yes, but not on an empty stomach.") is None
+    assert polarity(BOTH, "Yes, but only for a few days.") is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("Whale sharks are fish.", "A whale shark is a fish, not a mammal.", True),
+        ("A fish", "It is a mammal.", False),
+        ("It is a fish, because it has gills.", "Fish", True),
+        ("It is neither a fish nor a mammal.", "Fish", None),
+        ("It is both a fish and a mammal.", "Fish", None),
+    ],
+)
+def test_one_of_two_that_the_question_offers(a: str, b: str, same: bool | None) -> None:
+    assert same_answer("Is a whale shark a fish or a mammal?", a, b) is same
+    assert same_answer("Is a whale shark a fish or a mammal?", b, a) is same
+
+
+def test_code_after_a_complete_answer_illustrates_it() -> None:
+    code = "4 strings.\n\n```python\ndef strings():\n    return 4\n```"
+    question = "How many strings does a violin have?"
+    assert Builtin().entails([(question, code, "4 strings."), (question, "4 strings.", code)]).min() > 0.5
+    assert Builtin().entails([(question, code, "5 strings.")])[0] < 0.5

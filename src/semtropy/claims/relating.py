@@ -1,7 +1,8 @@
 """What passages say of claims: for each pair the probabilities that the passage supports, contradicts or is silent.
 
 A judge reads short texts best, so each claim is compared with the few sentences of a passage that are nearest to it,
-by the rare words they share, and is read with the name that its pronoun stands for. All pairs of an answer go to the
+by the rare words they share, and is read with the name that its pronoun stands for. A sentence that states several
+facts is read fact by fact: a passage that has one of two facts supports half of it. All pairs of an answer go to the
 judge in one batch.
 """
 
@@ -56,6 +57,30 @@ _NO_NAME = OPENERS | words(
     biography bio"""
 )
 
+SEVERAL = 12
+"""The fewest words of a sentence that is read fact by fact."""
+_FEWEST = 4  # words of a fact
+_VERBS = (
+    "was|were|is|are|has|have|had|served|attended|received|won|played|became|worked|made|went|moved|graduated|earned|"
+    "died|published"
+)
+_TIMES = "In|On|At|After|Before|During|By|From|Since|As|With"
+_CLAUSE = re.compile(
+    rf"""; \s+
+      | , \s+ (?= (?:and|but|where|while|which|who|before|after|including) \b
+               | (?! includ|dur|follow|accord|regard|concern ) [a-z]{{2,}}ing \b )
+      | \s+ (?= and \s+ (?:later|also|the|his|her|its|their|{_VERBS}) \b )""",
+    re.VERBOSE,
+)
+_JOINT = re.compile(r"\A(?:(?:and|but|where|while|which|who) )?(?:(?:he|she|they|it) )?")
+_SUBJECT = re.compile(
+    rf"(?:(?:{_TIMES})\b[^,]{{1,40}}, )?(?P<name>(?!(?:{_TIMES})\b)(?:[^\s,]+ ){{1,5}}?)(?=(?:{_VERBS})\b)"
+)
+_LIFE = re.compile(
+    r"(?P<name>[^(),]{2,60}?) \((?P<life>born\b[^()]*|[^()]*\d{3} ?[–—-][^()]*)\)(?P<rest>(?: \S+){3}.*)",
+    re.DOTALL,
+)
+
 
 SILENCE = 0.2
 """What a silent sample counts as a vote: 0 would say that it contradicts the claim, 0.5 that it says nothing."""
@@ -71,11 +96,22 @@ def votes(relations: Floats) -> Floats:
     return found
 
 
+def says(relations: Floats) -> NDArray[np.int_]:
+    """What is most probable of (... x 3) relations; as much support as contradiction is a contradiction.
+
+    >>> says(np.array([[0.5, 0.5, 0.0], [0.5, 0.1, 0.4], [0.1, 0.2, 0.7]])).tolist() == [CONTRADICTS, SUPPORTS, SILENT]
+    True
+    """
+    order = np.array([CONTRADICTS, SUPPORTS, SILENT])
+    found: NDArray[np.int_] = order[relations[..., order].argmax(axis=-1)]
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimPairs:
     """The pairs to be judged for claims x passages, and where each verdict belongs.
 
-    pairs    (question, sentences of a passage, claim): what the judge gets
+    pairs    (question, sentences of a passage, claim or one of its facts): what the judge gets
     places   the claim and the passage of each pair
     shape    how many claims and passages
     nearest  the sentence of each passage that is nearest to each claim, None where nothing is shared
@@ -92,8 +128,11 @@ class ClaimPairs:
         """Claims x passages x 3 (supports, contradicts, silent); a passage that shares no word is silent."""
         found = np.zeros((*self.shape, 3))
         found[..., SILENT] = 1.0
+        facts: dict[tuple[int, int], list[Floats]] = {}
         for place, row in zip(self.places, verdicts, strict=True):
-            found[place] = row
+            facts.setdefault(place, []).append(row)
+        for place, rows in facts.items():
+            found[place] = _together(np.array(rows))
         for place in self.verbatim:
             found[place] = (1.0, 0.0, 0.0)
         return found
@@ -161,6 +200,7 @@ def compare(question: str, claims: Sequence[Claim | str], passages: Sequence[str
     """What a judge has to read to relate `claims` to `passages`."""
     stated = [claim if isinstance(claim, Claim) else Claim(claim, 0, len(claim)) for claim in claims]
     texts = resolved(question, stated)
+    facts = [facts_of(text) for text in texts]
     said = [[part[:LONGEST] for part in _sentences_of(passage)] for passage in passages]
     bags = [[content_words(part) for part in parts] for parts in said]
     rarity = _rarity([bag for parts in bags for bag in parts])
@@ -182,9 +222,51 @@ def compare(question: str, claims: Sequence[Claim | str], passages: Sequence[str
             if any(_plain(parts[n]) == plain or _begins_with(parts[n], stated[row].text) for n in kept):
                 verbatim.append((row, column))
                 continue
-            pairs.append((question, " ".join(parts[n] for n in sorted(kept)), text))
-            places.append((row, column))
+            premise = " ".join(parts[n] for n in sorted(kept))
+            pairs += [(question, premise, fact) for fact in facts[row]]
+            places += [(row, column)] * len(facts[row])
     return ClaimPairs(tuple(pairs), tuple(places), (len(stated), len(said)), nearest, tuple(verbatim))
+
+
+def facts_of(claim: str) -> list[str]:
+    """The facts that a sentence states, each as a sentence about the same subject; the sentence alone if it is short.
+
+    >>> facts_of("Ada Lovelace (1815 – 1852) was born in London, where she met Charles Babbage in 1833.")
+    ['Ada Lovelace lived 1815 – 1852.', 'Ada Lovelace was born in London.', 'Ada Lovelace met Charles Babbage in 1833.']
+    """
+    if len(claim.split()) < SEVERAL:
+        return [claim]
+    found = []
+    if life := _LIFE.fullmatch(claim):
+        found = [f"{life['name']} {'was' if life['life'].startswith('born') else 'lived'} {life['life']}."]
+        claim = life["name"] + life["rest"]
+    subject = _SUBJECT.match(claim)
+    clauses = [""]
+    for part in _CLAUSE.split(claim) if subject else [claim]:
+        if min(len(clauses[-1].split()), len(part.split())) < _FEWEST:
+            clauses[-1] = f"{clauses[-1]} {part}".strip()
+        else:
+            clauses.append(part)
+    if not found and len(clauses) == 1:
+        return [claim]
+    name = subject["name"] if subject else ""
+    later = [name + _JOINT.sub("", part) for part in clauses[1:]]
+    return [*found, *(f"{part[:1].upper()}{part[1:].rstrip(' .,;')}." for part in (clauses[0], *later))]
+
+
+def _together(facts: Floats) -> Floats:
+    """What a passage says of a claim, from what it says of each of its facts.
+
+    It supports the claim as far as it supports its facts in the mean, and at most to one half if it contradicts one.
+
+    >>> _together(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])), _together(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+    (array([0.5, 0. , 0.5]), array([0.5, 0.5, 0. ]))
+    """
+    support, against = facts[:, SUPPORTS].mean(), facts[:, CONTRADICTS].max()
+    if len(facts) > 1:
+        support = min(support, 1 - against / 2)
+        against = min(against, 1 - support)
+    return np.array([support, against, max(1 - support - against, 0.0)])
 
 
 def resolved(question: str, claims: Sequence[Claim]) -> list[str]:

@@ -53,6 +53,9 @@ _SENTENCE = re.compile(
 )
 _CODE = re.compile(r"`([^`]+)`|\w[\w.]*\([^()]*\)|(?<!\S)--?[a-zA-Z][\w-]*|(?<!\S)\w*_\w+|(?<!\S)\w+~\w+")
 _QUOTED = re.compile(r"`([^`]+)`")
+_CODE_AFTER = re.compile(
+    r"(?<=[.!])\s*\n```.*\Z", re.DOTALL
+)  # it illustrates an answer that is complete without it
 _KEYS = {
     "⌘": "command", "cmd": "command", "command": "command", "ctrl": "control", "control": "control", "strg": "control",
     "opt": "option", "option": "option", "alt": "alt", "shift": "shift", "win": "windows", "windows": "windows",
@@ -108,10 +111,14 @@ _DOUBT = re.compile(
     r"\b(?:but|however|unless|except|only|depends?|although|though|if|partly|partially|sometimes|maybe|perhaps|and no"
     r"|aber|außer|nur|teilweise|mais|sauf|seulement|pero|salvo|solo|sólo)\b"
 )
+_CONCESSION = re.compile(  # what follows restricts how or when, and the answer stands
+    r"[,.;:] ?(?:but|however|although|though|aber|mais|pero)\b(?!,? (?:not?|never|nicht|nein|non|pas)\b)"
+)
 _NEGATED = re.compile(
     r"\b(?:not?|never|cannot|none|neither|nor|without|nobody|nothing|unable|nicht|keine?[nmrs]?|nie|ne|pas|jamais"
     r"|aucune?|nunca|ningun[oa]?)\b|n't\b|\bn'"
 )
+_DENIED_CHOICE = re.compile(r",? (?:and )?(?:not|rather than|instead of) (?:an? |the )?[\w -]+")
 _MANNER = re.compile(r",? (?:through|via|using|because|since|thanks to|due to)\b.*", re.DOTALL)
 _AUXILIARY = frozenset({
     "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have", "had",
@@ -152,6 +159,8 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     True
     >>> same_answer("Which command lists files?", "ls", "the ls command")
     True
+    >>> same_answer("Is a whale shark a fish or a mammal?", "A fish, not a mammal.", "Whale sharks are fish.")
+    True
     >>> same_answer("Who beat Rome?", "Gaul", "Rome beat Gaul.")
     """
     if max(len(a), len(b)) > _LONGEST:
@@ -161,9 +170,9 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
         return False
     if same_code(a, b):
         return True
-    pressed = _chord(a), _chord(b)
-    if None not in pressed:
-        return pressed[0] == pressed[1]
+    for said in ((_chord(a), _chord(b)), (_choice(question, a), _choice(question, b))):
+        if None not in said:
+            return said[0] == said[1]
     rates = _same_rate(a, b)
     if rates is not None:
         return rates
@@ -323,6 +332,15 @@ def same_code(a: str, b: str) -> bool:
     return bool(quoted[0]) and quoted[0] == quoted[1] and not (_denies(a) or _denies(b))
 
 
+def without_code_after(text: str) -> str:
+    """An answer without the block of code that follows it: it illustrates an answer that is complete without it.
+
+    >>> without_code_after("4 strings.\\n\\n```python\\nprint(4)\\n```"), without_code_after("Run:\\n```\\nls\\n```")
+    ('4 strings.', 'Run:\\n```\\nls\\n```')
+    """
+    return _CODE_AFTER.sub("", text)
+
+
 def _code(text: str) -> set[str]:
     """The words of a text that are code: in backticks, calls, options and names with an underscore."""
     return {word for match in _CODE.finditer(text) for word in _code_words(match[1] or match[0])}
@@ -368,6 +386,8 @@ def polarity(question: str, text: str) -> bool | None:
     (None, None)
     >>> polarity("Do whales breathe air?", "Whales breathe air through their lungs.")
     True
+    >>> polarity("Can I take both?", "Yes, you can, but do not take more than six a day.")
+    True
     >>> polarity("Is the Nile longer than the Rhine?", "The Rhine is longer than the Nile.")
     """
     asked = _asked(question)
@@ -376,8 +396,8 @@ def polarity(question: str, text: str) -> bool | None:
     said = plain_signs(text).strip(" \"'`*")
     first = _FIRST.match(said)
     if first:
-        rest = first["rest"]
-        if _DOUBT.search(rest):
+        rest, *conceded = _CONCESSION.split(first["rest"])
+        if _DOUBT.search(" ".join([rest, *conceded])):
             return None
         if first["yes"] and _NEGATED.search(rest) and _stem(_words(asked)[-1]) in map(_stem, _words(rest)):
             return None  # "Yes, they don't fly."
@@ -510,6 +530,34 @@ def _asked(question: str) -> str:
     return asked[-1].strip(_MARKS)
 
 
+@lru_cache(4096)
+def _choice(question: str, text: str) -> str | None:
+    """Which of the two that a question offers a text names; None where it names both or neither, or none is offered.
+
+    What it denies and why it is so do not count.
+
+    >>> asked = "Which is better, the MacBook Air or the ThinkPad X1?"
+    >>> _choice(asked, "The MacBook Air, because it is cheaper."), _choice(asked, "ThinkPad X1, not MacBook.")
+    ('first', 'second')
+    >>> _choice(asked, "The MacBook Air is better than the ThinkPad X1."), _choice("Is it red?", "Red")
+    (None, None)
+    """
+    first, *second = re.split(r",? or ", _asked(question))
+    if len(second) != 1:
+        return None
+    words = [_stem(word) for word in _words(second[0]) if word not in _EMPTY | SMALL_WORDS]
+    before = [
+        _stem(word) for word in _words(re.split(r"[,:]", first)[-1]) if word not in _EMPTY | SMALL_WORDS
+    ]
+    offered = set(before[-len(words) :]) - set(words), set(words) - set(before[-len(words) :])
+    said = _content(_MANNER.sub("", _DENIED_CHOICE.sub("", plain_signs(text))))
+    named = [bool(own) and own <= said for own in offered]
+    touched = [not own.isdisjoint(said) for own in offered]
+    if sum(touched) != 1 or named != touched or _NEGATED.search(_DENIED_CHOICE.sub("", plain_signs(text))):
+        return None
+    return "first" if named[0] else "second"
+
+
 def _same_but_kind(question: str, a: str, b: str) -> bool:
     """Whether two short answers differ only by what the question asks for, "which command", at their beginning or end.
 
@@ -554,6 +602,8 @@ def competes(question: str, passage: str, claim: str) -> bool:
     (True, True)
     >>> competes("", "Curie was a physicist from Poland.", claim), competes("", "She died in 1934.", claim)
     (False, False)
+    >>> competes("", "Curie died in 1934 in Passy.", "Curie died on 4 July 1934 in Passy.")
+    False
     >>> competes("Which river runs through Ulm?", "The Danube runs through it.", "The river Iller runs through it.")
     True
     """
@@ -567,6 +617,8 @@ def _rivals(sentence: str, claim: str, known: frozenset[str], question: str) -> 
     shared = own & said
     if not shared or own <= said:
         return bool(shared) and _denies(sentence) != _denies(claim)
+    if not any(map(_of_a_day, said)) and all(map(_of_a_day, own - shared)):
+        return False  # "in 1934", where the claim says "on 4 July 1934"
     if 2 * len(shared) >= len(own):
         return True
     names = [{_stem(name.casefold()) for name in _NAME.findall(text)} - known for text in (sentence, claim)]
@@ -574,6 +626,11 @@ def _rivals(sentence: str, claim: str, known: frozenset[str], question: str) -> 
     if not spoken:
         return False
     return bool(names[0] - own and names[1] - said) or contradict(sentence, claim, question)
+
+
+def _of_a_day(word: str) -> bool:
+    """Whether a word is a month or the number of a day."""
+    return word in MONTHS or (word.isdigit() and 1 <= int(word) <= 31)
 
 
 def _denies(text: str) -> bool:

@@ -79,12 +79,13 @@ Choose a judge that reads it: --judge llm:MODEL, or --judge llm for the model th
     if not unread or len({normalise(text) for text in texts}) == 1:
         return None
     scripts = sum((_letters(text) for text in unread), Counter[str]())
-    del scripts["Latin"]
+    del scripts["Latin"], scripts["Katakana-hiragana"]  # the latter is a mark that both of them use
     named = ", ".join(script for script, _ in scripts.most_common(3))
     count, n = len(unread), len(texts)
     who = f"{count} of {n}" if count < n else "Both" if n == 2 else f"All {n}"
+    are = "is" if count == 1 < n else "are"
     return (
-        f"{who} answers are in a script that the built-in judge does not read ({named}), so it compared them word by"
+        f"{who} answers {are} in a script that the built-in judge does not read ({named}), so it compared them word by"
         " word. Choose a judge that reads it: --judge llm:MODEL, or --judge llm for the model that is checked."
     )
 
