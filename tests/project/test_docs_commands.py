@@ -1,7 +1,7 @@
 """Every `semtropy` command that the docs show is run as it stands, or its block says why not.
 
 The commands of a page run in order, in a folder that has the files they name. Endpoints are a scripted one on
-loopback. A block after `<!-- not run: REASON -->` is left out; so are lines for other programs.
+loopback, and the built-in model itself answers on one page. A block after `<!-- not run: REASON -->` is left out; so are lines for other programs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from tools.markdown import blocks
 
 from scripted_endpoint import ScriptedEndpoint, serving
 from semtropy.cli import main
+from semtropy.models import llama_cpp
+from semtropy.models.scripted import ScriptedModel
 from semtropy.study import example_recording
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +35,12 @@ NOT_RUN = re.compile(r"<!-- not run: .+ -->\s*$")
 ELSEWHERE = re.compile(r"hf:|ray|--data |gpu-1|localhost|merge shard|completions:my-model|semtropy demo$")
 # Commands that need a shell: pipes, variables.
 SHELL = re.compile(r"[|<>;&$`]")
+REAL = "docs/start.md"
+"""The page whose commands ask the built-in model itself; on the others a script answers in its place."""
+ANSWERS = {
+    "Tell me about France.": {'{"capital": "Paris", "continent": "Europe"}': 1.0},
+    "Is the Pacific the largest ocean: yes or no?": {"yes": 0.9, "no": 0.1},
+}
 REDIRECTED = re.compile(r" > (\S+)$")
 OUTCOMES = {0, 3, 4, 5}
 STORE = "semtropy generate --dataset facts --limit 8 --samples 5 --model smollm2 --no-p-true --out runs/facts"
@@ -176,7 +184,11 @@ def test_commands_run(
     smollm2: Any,
     run: Callable[[str], tuple[int, str]],
     served: set[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if page != REAL:
+        script = ScriptedModel(ANSWERS, default={"Paris": 0.9, "Lyon": 0.1})
+        monkeypatch.setattr(llama_cpp, "smollm2", lambda **options: script)
     if page == "docs/store.md":
         assert run(STORE)[0] == 0
     for command in COMMANDS[page]:
@@ -188,6 +200,10 @@ def test_commands_run(
         code, said = run(command)
         allowed = OUTCOMES if command.startswith("semtropy check") else {0}
         assert code in allowed, f"{page}: {command}\n{said}"
+
+
+def test_the_built_in_model_is_asked_on_one_page() -> None:
+    assert any(line.startswith("semtropy check") and "--model" not in line for line in COMMANDS[REAL])
 
 
 def test_the_docs_have_commands_and_marked_ones_are_left_out() -> None:
