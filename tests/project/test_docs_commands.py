@@ -1,7 +1,8 @@
 """Every `semtropy` command that the docs show is run as it stands, or its block says why not.
 
 The commands of a page run in order, in a folder that has the files they name. Endpoints are a scripted one on
-loopback, and the built-in model itself answers on one page. A block after `<!-- not run: REASON -->` is left out; so are lines for other programs.
+loopback, and the built-in model itself answers on one page. A block after `<!-- not run: REASON -->` is left out; so
+are lines for other programs.
 """
 
 from __future__ import annotations
