@@ -12,7 +12,7 @@ import pytest
 from semtropy.checking import Checker
 from semtropy.errors import PromptTooLong
 from semtropy.models import load_model
-from semtropy.stopping import Reason
+from semtropy.stopping import FixedSamples, Reason
 
 KNOWN = "What is the capital of France?"
 
@@ -57,7 +57,7 @@ def test_a_prompt_longer_than_the_context_is_named(tiny_llama_url):
 def test_checks_run_side_by_side(llama_url):
     async def three():
         model = load_model("completions:smollm2", base_url=llama_url, max_tokens=8, concurrency=2)
-        checker = Checker.load(model=model, judge="exact", estimator="histogram")
+        checker = Checker.load(model=model, judge="exact", estimator="histogram", rule=FixedSamples(5))
         questions = [KNOWN, "Who wrote Hamlet?", "Who was the mayor of Timisoara in 1911?"]
         verdicts = await asyncio.gather(*(checker.acheck(q, rng=1) for q in questions))
         await model.aclose()
