@@ -313,7 +313,7 @@ def test_compiled_and_numpy_beliefs_agree(monkeypatch: pytest.MonkeyPatch) -> No
     if contour._kernel is None:
         pytest.skip("the compiled kernel is not built on this machine")
     rng = np.random.default_rng(5)
-    evidences = [*DRAWS, *many(100)]
+    evidences = [*DRAWS, *many(300)]
     for n in (1, 2, 3, 5, 8, 12):
         for scale in (0.1, 3.0):
             floors = rng.dirichlet(np.full(n, scale)) * rng.uniform(0.05, 1.0)

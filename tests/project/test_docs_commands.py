@@ -1,8 +1,8 @@
 """Every `semtropy` command that the docs show is run as it stands, or its block says why not.
 
 The commands of a page run in order, in a folder that has the files they name. Endpoints are a scripted one on
-loopback, and the built-in model itself answers on one page. A block after `<!-- not run: REASON -->` is left out; so
-are lines for other programs.
+loopback, and the built-in model itself answers on the pages in `REAL`. A block after `<!-- not run: REASON -->` is
+left out; so are lines for other programs.
 """
 
 from __future__ import annotations
@@ -36,12 +36,9 @@ NOT_RUN = re.compile(r"<!-- not run: .+ -->\s*$")
 ELSEWHERE = re.compile(r"hf:|ray|--data |gpu-1|localhost|merge shard|completions:my-model|semtropy demo$")
 # Commands that need a shell: pipes, variables.
 SHELL = re.compile(r"[|<>;&$`]")
-REAL = "docs/start.md"
-"""The page whose commands ask the built-in model itself; on the others a script answers in its place."""
-ANSWERS = {
-    "Tell me about France.": {'{"capital": "Paris", "continent": "Europe"}': 1.0},
-    "Is the Pacific the largest ocean: yes or no?": {"yes": 0.9, "no": 0.1},
-}
+REAL = ("docs/start.md", "docs/checking.md", "docs/structured.md")
+"""Pages whose commands ask the built-in model itself: plainly, and with every option that changes what it is asked."""
+ASKED_OTHERWISE = re.compile(r"--(system|max-tokens|schema|tools|choices|messages)\b")
 REDIRECTED = re.compile(r" > (\S+)$")
 OUTCOMES = {0, 3, 4, 5}
 STORE = "semtropy generate --dataset facts --limit 8 --samples 5 --model smollm2 --no-p-true --out runs/facts"
@@ -187,8 +184,8 @@ def test_commands_run(
     served: set[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if page != REAL:
-        script = ScriptedModel(ANSWERS, default={"Paris": 0.9, "Lyon": 0.1})
+    if page not in REAL:
+        script = ScriptedModel(default={"Paris": 0.9, "Lyon": 0.1})
         monkeypatch.setattr(llama_cpp, "smollm2", lambda **options: script)
     if page == "docs/store.md":
         assert run(STORE)[0] == 0
@@ -203,8 +200,19 @@ def test_commands_run(
         assert code in allowed, f"{page}: {command}\n{said}"
 
 
-def test_the_built_in_model_is_asked_on_one_page() -> None:
-    assert any(line.startswith("semtropy check") and "--model" not in line for line in COMMANDS[REAL])
+def asks_built_in(command: str) -> bool:
+    return command.startswith("semtropy check") and "--model" not in command
+
+
+def test_only_commands_that_ask_plainly_are_answered_by_a_script() -> None:
+    for page in REAL:
+        assert any(map(asks_built_in, COMMANDS[page])), page
+    scripted = [
+        line for page in COMMANDS.keys() - set(REAL) for line in COMMANDS[page] if asks_built_in(line)
+    ]
+    assert scripted
+    assert not [line for line in scripted if ASKED_OTHERWISE.search(line)]
+    assert ASKED_OTHERWISE.search('semtropy check "Who?" --choices yes,no')
 
 
 def test_the_docs_have_commands_and_marked_ones_are_left_out() -> None:

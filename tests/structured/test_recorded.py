@@ -30,7 +30,7 @@ from semtropy.models import load_model
 from semtropy.recording import Row, read_recording
 from semtropy.verdict import Outcome
 
-FEW, PAIRS = 4, 12  # `make bench` checks a hundred
+FEW, PAIRS = 6, 12  # `make bench` checks a hundred
 
 
 def made_rows() -> list[Row]:
