@@ -19,6 +19,7 @@ import skips
 from semtropy.errors import WeightsError
 from semtropy.meaning import large
 from semtropy.models import load_model
+from tiny_gguf import make_gguf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,11 +115,28 @@ def smollm2() -> Any:
 
 @pytest.fixture(scope="session")
 def llama_url(smollm2: Any) -> Iterator[str]:
-    """The base URL of a real llama.cpp server on loopback."""
+    """The base URL of a real llama.cpp server on loopback, with the built-in model."""
+    yield from _llama_server(smollm2.path)
+
+
+@pytest.fixture(scope="session")
+def tiny_gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that llama.cpp runs, with random weights: for what does not depend on what a model says."""
+    pytest.importorskip("xllamacpp")
+    return make_gguf(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def tiny_llama_url(tiny_gguf: Path) -> Iterator[str]:
+    """The base URL of a real llama.cpp server on loopback, with random weights."""
+    yield from _llama_server(tiny_gguf)
+
+
+def _llama_server(path: Path) -> Iterator[str]:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = str(smollm2.path)
+    params.model.path = str(path)
     params.n_ctx, params.n_parallel = 4096, 2  # each slot reads a prompt for itself
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.verbosity, params.warmup = -1, False

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semtropy.errors import InputError, ModelTimeout, NoAnswer
+from semtropy.estimators.bayes import Bayes
+from semtropy.estimators.prior import Prior
 from semtropy.inquiry.conclusion import conclude
-from semtropy.inquiry.loop import Compare, Draw, Drawn, Terms, inquire
+from semtropy.inquiry.loop import Compare, Draw, Drawn, Terms, estimated, inquire
 from semtropy.inquiry.steps import PENDING, Step
 from semtropy.nouns import Belief, Evidence, Partition, Sample
 from semtropy.stopping import Budget, FixedSamples, Reason, Rounds, VarianceBelow
@@ -263,3 +265,22 @@ def test_an_inquiry_goes_on_from_an_earlier_one_once_the_answer_is_there():
         assert [meaning.has_answer for meaning in last.meanings()] == (
             [True] if drawn == 2 else [False, True]
         )
+
+
+def test_equal_evidence_is_estimated_once_by_bayes_whatever_the_check_and_anew_by_others(monkeypatch):
+    asked = []
+    whole = Bayes.__call__
+    monkeypatch.setattr(Bayes, "__call__", lambda self, evidence: asked.append(1) or whole(self, evidence))
+    evidence = Evidence(counts=(7, 5, 3, 2))
+    first, again = (estimated(Bayes(), evidence) for _ in range(2))
+    assert first is again
+    assert len(asked) == 1
+    assert estimated(Bayes(replace(Prior.default(), trained_on=3)), evidence) is not first
+    assert estimated(Bayes(), Evidence(counts=(7, 5, 3, 1))).mean != first.mean
+    assert len(asked) == 3
+
+    def counted(evidence):
+        asked.append(1)
+        return Belief(float(len(asked)))
+
+    assert estimated(counted, evidence) != estimated(counted, evidence)

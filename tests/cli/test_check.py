@@ -249,11 +249,13 @@ def test_in_a_terminal_it_draws(script):
     assert "Likely made up" in text
 
 
-def test_ctrl_c_in_a_terminal_ends_with_what_is_known(smollm2):
+def test_ctrl_c_in_a_terminal_ends_with_what_is_known(tiny_gguf):
     question = "Who was the mayor of Timisoara in 1911?"
     arguments = [
         "check",
         question,
+        "--model",
+        f"gguf-brief:{tiny_gguf}",
         "--judge",
         "exact",
         "--max-samples",

@@ -63,8 +63,8 @@ def against(kind):
 
 def real(kind):
     def make(request, folder):
-        url = request.getfixturevalue("llama_url")
-        return closing(load_model(f"{kind}:smollm2", base_url=url, max_tokens=6))
+        url = request.getfixturevalue("tiny_llama_url")
+        return closing(load_model(f"{kind}:tiny", base_url=url, max_tokens=6))
 
     return make
 
@@ -76,13 +76,13 @@ def scripted_url():
 
 
 @pytest.fixture(scope="module")
-def gguf_model(smollm2):
-    return load_model(f"gguf:{smollm2.path}", max_tokens=6)
+def gguf_model(tiny_gguf):
+    return load_model(f"gguf:{tiny_gguf}", max_tokens=6)
 
 
 @pytest.fixture(scope="module")
-def gguf_brief_model(smollm2):
-    return load_model(f"gguf-brief:{smollm2.path}", max_tokens=6)
+def gguf_brief_model(tiny_gguf):
+    return load_model(f"gguf-brief:{tiny_gguf}", max_tokens=6)
 
 
 @pytest.fixture(scope="module")

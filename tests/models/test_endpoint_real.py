@@ -12,7 +12,7 @@ import pytest
 from semtropy.checking import Checker
 from semtropy.errors import PromptTooLong
 from semtropy.models import load_model
-from semtropy.stopping import Reason
+from semtropy.stopping import FixedSamples, Reason
 
 KNOWN = "What is the capital of France?"
 
@@ -33,8 +33,8 @@ def test_plain_completions_price_the_line_break_that_ends_the_answer(llama_url, 
     assert likeliest > 0.5 * math.exp(inside.logprob)
 
 
-def test_chat_counts_the_end_token(llama_url):
-    with closing(load_model("openai:smollm2", base_url=llama_url, max_tokens=48)) as model:
+def test_chat_counts_the_end_token(tiny_llama_url):
+    with closing(load_model("openai:tiny", base_url=tiny_llama_url, max_tokens=48)) as model:
         samples = model.sample("Reply with one word: yes or no?", 8, rng=np.random.default_rng(2))
     ended = [sample for sample in samples if sample.complete]
     assert ended, "some of eight brief answers end within 48 tokens"
@@ -44,20 +44,20 @@ def test_chat_counts_the_end_token(llama_url):
     assert all(sample.logprob is None for sample in samples if not sample.complete)
 
 
-def test_more_answers_than_the_server_has_slots(llama_url):
-    with closing(load_model("completions:smollm2", base_url=llama_url, max_tokens=4)) as model:
+def test_more_answers_than_the_server_has_slots(tiny_llama_url):
+    with closing(load_model("completions:tiny", base_url=tiny_llama_url, max_tokens=4)) as model:
         assert len(model.sample(KNOWN, 6)) == 6
 
 
-def test_a_prompt_longer_than_the_context_is_named(llama_url):
-    with closing(load_model("openai:smollm2", base_url=llama_url)) as model, pytest.raises(PromptTooLong):
+def test_a_prompt_longer_than_the_context_is_named(tiny_llama_url):
+    with closing(load_model("openai:tiny", base_url=tiny_llama_url)) as model, pytest.raises(PromptTooLong):
         model.sample("why " * 9000, 1)
 
 
 def test_checks_run_side_by_side(llama_url):
     async def three():
         model = load_model("completions:smollm2", base_url=llama_url, max_tokens=8, concurrency=2)
-        checker = Checker.load(model=model, judge="exact", estimator="histogram")
+        checker = Checker.load(model=model, judge="exact", estimator="histogram", rule=FixedSamples(5))
         questions = [KNOWN, "Who wrote Hamlet?", "Who was the mayor of Timisoara in 1911?"]
         verdicts = await asyncio.gather(*(checker.acheck(q, rng=1) for q in questions))
         await model.aclose()

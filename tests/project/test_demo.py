@@ -8,13 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from semtropy.cli import main
+from semtropy.cli import demo, main
 from semtropy.cli.demo import next_steps
-from semtropy.models import llama_cpp
 
 
 def test_the_demo_shows_three_verdicts(smollm2, capsys, monkeypatch):
-    monkeypatch.setattr(llama_cpp, "PARAGRAPH_TOKENS", 64)  # a shorter paragraph has claims too
+    monkeypatch.setattr(demo, "PARAGRAPH_TOKENS", 32)  # a shorter paragraph has claims too
     assert main(["demo", "--seed", "3"]) == 0
     out = capsys.readouterr().out
     assert out.count("Semantic entropy") == 2

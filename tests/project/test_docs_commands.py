@@ -1,7 +1,8 @@
 """Every `semtropy` command that the docs show is run as it stands, or its block says why not.
 
 The commands of a page run in order, in a folder that has the files they name. Endpoints are a scripted one on
-loopback. A block after `<!-- not run: REASON -->` is left out; so are lines for other programs.
+loopback, and the built-in model itself answers on the pages in `REAL`. A block after `<!-- not run: REASON -->` is
+left out; so are lines for other programs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from tools.markdown import blocks
 
 from scripted_endpoint import ScriptedEndpoint, serving
 from semtropy.cli import main
+from semtropy.models import llama_cpp
+from semtropy.models.scripted import ScriptedModel
 from semtropy.study import example_recording
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +36,9 @@ NOT_RUN = re.compile(r"<!-- not run: .+ -->\s*$")
 ELSEWHERE = re.compile(r"hf:|ray|--data |gpu-1|localhost|merge shard|completions:my-model|semtropy demo$")
 # Commands that need a shell: pipes, variables.
 SHELL = re.compile(r"[|<>;&$`]")
+REAL = ("docs/start.md", "docs/checking.md", "docs/structured.md")
+"""Pages whose commands ask the built-in model itself: plainly, and with every option that changes what it is asked."""
+ASKED_OTHERWISE = re.compile(r"--(system|max-tokens|schema|tools|choices|messages)\b")
 REDIRECTED = re.compile(r" > (\S+)$")
 OUTCOMES = {0, 3, 4, 5}
 STORE = "semtropy generate --dataset facts --limit 8 --samples 5 --model smollm2 --no-p-true --out runs/facts"
@@ -70,7 +76,7 @@ def recordings() -> tuple[str, str]:
     """The recording that ships, with numbers as ids, and its beginning, which is quick to relate and to evaluate."""
     header, *rows = gzip.decompress(example_recording().read_bytes()).decode().splitlines()
     numbered = [{**json.loads(row), "id": str(place)} for place, row in enumerate(rows)]
-    fewer = [{**row, "samples": row["samples"][:20]} for row in numbered[:10]]
+    fewer = [{**row, "samples": row["samples"][:20]} for row in numbered[:7]]
     whole, few = ("\n".join([header, *map(json.dumps, rows)]) for rows in (numbered, fewer))
     return whole, few
 
@@ -176,7 +182,11 @@ def test_commands_run(
     smollm2: Any,
     run: Callable[[str], tuple[int, str]],
     served: set[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if page not in REAL:
+        script = ScriptedModel(default={"Paris": 0.9, "Lyon": 0.1})
+        monkeypatch.setattr(llama_cpp, "smollm2", lambda **options: script)
     if page == "docs/store.md":
         assert run(STORE)[0] == 0
     for command in COMMANDS[page]:
@@ -188,6 +198,21 @@ def test_commands_run(
         code, said = run(command)
         allowed = OUTCOMES if command.startswith("semtropy check") else {0}
         assert code in allowed, f"{page}: {command}\n{said}"
+
+
+def asks_built_in(command: str) -> bool:
+    return command.startswith("semtropy check") and "--model" not in command
+
+
+def test_only_commands_that_ask_plainly_are_answered_by_a_script() -> None:
+    for page in REAL:
+        assert any(map(asks_built_in, COMMANDS[page])), page
+    scripted = [
+        line for page in COMMANDS.keys() - set(REAL) for line in COMMANDS[page] if asks_built_in(line)
+    ]
+    assert scripted
+    assert not [line for line in scripted if ASKED_OTHERWISE.search(line)]
+    assert ASKED_OTHERWISE.search('semtropy check "Who?" --choices yes,no')
 
 
 def test_the_docs_have_commands_and_marked_ones_are_left_out() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from benchmarks.paper_table import MODELS, SHARED, savings
 from tools.checks import pages
 from tools.figures import FIGURES, stale_figures, wrong_markers
 
@@ -22,6 +24,16 @@ def test_a_slow_figure_is_what_the_code_gives(name: str) -> None:
     if not FIGURES[name].possible:
         pytest.skip("needs ../shared/data")
     assert not list(stale_figures(PAGES, {name: FIGURES[name].make()}))
+
+
+def test_adaptive_sampling_saves_on_the_papers_samples(shared_data: Path) -> None:
+    """The numbers of the figure `paper-savings`, from the results that it was made of."""
+    results = savings(SHARED)
+    fractions = {each.model: each.fraction for each in results.savings if each.rule == "variance"}
+    assert set(fractions) == set(MODELS)
+    assert all(fraction is not None and fraction < 0.8 for fraction in fractions.values())
+    for curve in results.curves:
+        assert np.isfinite(curve.auroc).all()
 
 
 def test_markers() -> None:

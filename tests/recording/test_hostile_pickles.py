@@ -221,7 +221,7 @@ def within(times: int) -> bytes:
 
 def zip_of_zeros() -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("run/data.pkl", PROTO + tensor(0, shape(2), shape(1)) + b".")
         archive.writestr("run/data/0", b"\0" * 500_000_000)
     return stream.getvalue()

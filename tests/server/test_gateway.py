@@ -309,11 +309,11 @@ def test_the_built_in_model_answers_without_an_upstream() -> None:
         assert [model.id for model in client(url).models.list()] == ["scripted"]
 
 
-def test_a_real_llama_cpp_server(llama_url: str) -> None:
+def test_a_real_llama_cpp_server(tiny_llama_url: str) -> None:
     """Token for token what llama.cpp's own server says to the same client, plain and streaming."""
     asked: dict[str, Any] = {"max_tokens": 12, "extra_body": {"cache_prompt": False}}
-    to_it = openai.OpenAI(base_url=llama_url, api_key="none", max_retries=0)
-    with gateway(llama_url, max_samples=2) as url:
+    to_it = openai.OpenAI(base_url=tiny_llama_url, api_key="none", max_retries=0)
+    with gateway(tiny_llama_url, max_samples=2) as url:
         direct = ask(to_it, STEADY, **asked)
         through = ask(client(url), STEADY, **asked)
         assert through.choices[0].message.content == direct.choices[0].message.content

@@ -86,18 +86,47 @@ def browser() -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture
-def page(browser: Any, url: str) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def only_tab(browser: Any) -> Iterator[Any]:
+    """A tab for all tests: to open one of its own would take longer than most of them."""
     context = browser.new_context()
-    page = context.new_page()
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def tab(only_tab: Any) -> Iterator[Any]:
+    """The tab as if it were new: nothing shown, nothing stored, its usual size."""
+    only_tab.set_viewport_size({"width": 1280, "height": 720})
+    only_tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    yield only_tab
+    leave(only_tab)
+
+
+def leave(page: Any) -> None:
+    """Forget what the page has stored, and go away from it."""
+    if page.url != "about:blank":
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        page.goto("about:blank")
+
+
+@pytest.fixture
+def page(tab: Any, url: str) -> Iterator[Any]:
     asked: list[str] = []
     complaints: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(url)
-    yield page
-    context.close()
+    listeners = {
+        "request": lambda request: asked.append(request.url),
+        "console": lambda message: complaints.append(message.text) if message.type == "error" else None,
+        "pageerror": lambda error: complaints.append(str(error)),
+    }
+    for event, listener in listeners.items():
+        tab.on(event, listener)
+    tab.goto(url)
+    yield tab
+    leave(tab)
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
+    assert asked
     assert all(address.startswith((url, "data:", "blob:")) for address in asked), asked
     # A refusal the test provoked is noted by the browser too; anything else is a fault of the page.
     assert not [text for text in complaints if "the server responded with a status of 4" not in text], (
@@ -231,7 +260,7 @@ def test_meanings_are_sorted_and_show_every_wording_and_the_answers_place(page: 
     assert any("The left." in text for text in wordings)
 
 
-def test_an_answer_that_no_sample_has_is_shown_apart(browser: Any) -> None:
+def test_an_answer_that_no_sample_has_is_shown_apart(tab: Any) -> None:
     """The answer is drawn at a low temperature, where this model always says something else."""
 
     class Wayward(ScriptedModel):
@@ -240,8 +269,7 @@ def test_an_answer_that_no_sample_has_is_shown_apart(browser: Any) -> None:
 
     model = Wayward({"Who?": {"Paris": 1.0}, "Who?!": {"Berlin": 1.0}})
     with served(create_app(Settings(judge="exact"), model=model)) as address:
-        context = browser.new_context()
-        page = context.new_page()
+        page = tab
         page.goto(address)
         choose_rule(page, "samples", "5")
         check(page, "Who?")
@@ -253,7 +281,7 @@ def test_an_answer_that_no_sample_has_is_shown_apart(browser: Any) -> None:
         own = page.locator(".meaning.answer")
         assert "Berlin" in own.inner_text()
         assert "0 of 5" in own.inner_text()
-        context.close()
+        leave(page)
 
 
 def test_a_verdict_without_samples(page: Any) -> None:
@@ -364,26 +392,24 @@ def test_stop_leaves_what_was_found(page: Any) -> None:
     assert page.locator("#past-buttons").is_hidden()
 
 
-def test_a_gateway_that_goes_away_is_told(browser: Any) -> None:
-    context = browser.new_context()
-    page = context.new_page()
+def test_a_gateway_that_goes_away_is_told(tab: Any) -> None:
+    page = tab
     with served(create_app(Settings(judge="exact"), model=Paced(SPREADS))) as address:
         page.goto(address)
         ask_slowly(page)
     page.get_by_text("That did not work: the gateway broke off before the verdict.").wait_for()
     page.get_by_role("button", name="Check", exact=True).click()
     page.get_by_text("That did not work: the gateway cannot be reached.").wait_for()
-    context.close()
+    leave(page)
 
 
-def test_the_operators_calibration_holds_until_a_threshold_is_set(browser: Any, tmp_path: Path) -> None:
+def test_the_operators_calibration_holds_until_a_threshold_is_set(tab: Any, tmp_path: Path) -> None:
     from semtropy.calibration import Calibration, Logistic
 
     Calibration(Logistic(2.0, -1.0), estimator="bayes").save(tmp_path / "curve.json")
     settings = Settings(judge="exact", calibration=str(tmp_path / "curve.json"))
     with served(create_app(settings, model=ScriptedModel(SPREADS))) as address:
-        context = browser.new_context()
-        page = context.new_page()
+        page = tab
         page.goto(address)
         check(page, UNSURE)
         assert "Probably made up (" in page.locator("#sentence").inner_text()
@@ -391,7 +417,7 @@ def test_the_operators_calibration_holds_until_a_threshold_is_set(browser: Any, 
         page.locator("#threshold").fill("0.5")
         check(page, UNSURE)
         assert "Likely made up" in page.locator("#sentence").inner_text()
-        context.close()
+        leave(page)
 
 
 def test_what_if_replays_the_same_samples(page: Any) -> None:
@@ -482,7 +508,7 @@ def test_fields_are_shown_with_the_ones_not_to_trust(page: Any) -> None:
         assert page.locator(hidden).is_hidden()
 
 
-def test_claims_are_shown_with_the_ones_not_to_trust(browser: Any) -> None:
+def test_claims_are_shown_with_the_ones_not_to_trust(tab: Any) -> None:
     known, also = "Springfield is the capital of Illinois.", "Lincoln lived there for many years."
     names = ("Ann", "Ben", "Cay", "Dan", "Eve", "Fay", "Gus", "Hal")
     written = [f"{known} Its mayor in 1911 was {name} Miller. {also}" for name in names]
@@ -498,8 +524,7 @@ def test_claims_are_shown_with_the_ones_not_to_trust(browser: Any) -> None:
 
     model = Turning(default=dict.fromkeys(written, 0.125))
     with served(create_app(Settings(judge="exact"), model=model)) as address:
-        context = browser.new_context()
-        page = context.new_page()
+        page = tab
         page.goto(address)
         check(page, "Tell me about Springfield.")
         passage = page.locator("#passage")
@@ -525,7 +550,7 @@ def test_claims_are_shown_with_the_ones_not_to_trust(browser: Any) -> None:
         assert rows.nth(0).locator(".outcome").inner_text() == "steady"
         assert rows.nth(1).locator(".outcome").inner_text() != "steady"
         assert not page.locator("#to-what-if").is_visible()
-        context.close()
+        leave(page)
 
 
 def test_a_check_with_fields_comes_back_from_the_history_and_can_be_drawn_on(page: Any) -> None:
@@ -613,10 +638,10 @@ STATES = ["before", *QUESTIONS, *VIEWS, "wrong"]
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_every_control_has_a_name_and_text_has_contrast(browser: Any, url: str, state: str) -> None:
+def test_every_control_has_a_name_and_text_has_contrast(tab: Any, url: str, state: str) -> None:
     """What Chromium would tell a screen reader, and WCAG's AA ratio of every text in both schemes."""
-    context = browser.new_context(reduced_motion="reduce")
-    page = context.new_page()
+    page = tab
+    page.emulate_media(reduced_motion="reduce")
     page.goto(url)
     page.get_by_text("Model:").wait_for()
     if state in QUESTIONS:
@@ -640,7 +665,7 @@ def test_every_control_has_a_name_and_text_has_contrast(browser: Any, url: str, 
         page.get_by_role("button", name="Check", exact=True).click()
         page.get_by_role("alert").wait_for()
     page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
-    named = names_told(context, page)
+    named = names_told(page)
     assert not [role for role, name in named if not name.strip()]
     roles = {role for role, _ in named}
     assert (
@@ -651,7 +676,6 @@ def test_every_control_has_a_name_and_text_has_contrast(browser: Any, url: str, 
         checked, poor = page.evaluate(CONTRAST)
         assert not poor, scheme
         assert checked > 10
-    context.close()
 
 
 TOLD = {
@@ -668,10 +692,11 @@ TOLD = {
 }
 
 
-def names_told(context: Any, page: Any) -> list[tuple[str, str]]:
+def names_told(page: Any) -> list[tuple[str, str]]:
     """The role and name of everything in the accessibility tree that must have a name."""
-    session = context.new_cdp_session(page)
+    session = page.context.new_cdp_session(page)
     nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
     told = [
         (node["role"]["value"], str(node.get("name", {}).get("value", "")))
         for node in nodes
@@ -734,24 +759,22 @@ def test_a_narrow_screen(browser: Any, url: str) -> None:
     context.close()
 
 
-def test_a_key_is_asked_for_where_one_is_needed(browser: Any) -> None:
+def test_a_key_is_asked_for_where_one_is_needed(tab: Any) -> None:
     app = create_app(Settings(judge="exact", keys=("open sesame",)), model=ScriptedModel(SPREADS))
     with served(app) as address:
-        context = browser.new_context()
-        page = context.new_page()
+        page = tab
         page.goto(address)
         page.get_by_label("Key for this gateway").fill("open sesame")
         check(page, STEADY)
         assert "Looks steady" in page.locator("#sentence").inner_text()
-        context.close()
+        leave(page)
 
 
-def test_one_sample_is_no_full_bar_and_a_paragraph_no_headline(browser: Any) -> None:
+def test_one_sample_is_no_full_bar_and_a_paragraph_no_headline(tab: Any) -> None:
     passage = "Yes, " + "and so on and so forth, as everybody knows by now, " * 4
     model = ScriptedModel(default={passage: 1.0})
     with served(create_app(Settings(judge="exact"), model=model)) as address:
-        context = browser.new_context()
-        page = context.new_page()
+        page = tab
         page.goto(address)
         choose_rule(page, "samples", "1")
         check(page, "Go on?")
@@ -759,10 +782,10 @@ def test_one_sample_is_no_full_bar_and_a_paragraph_no_headline(browser: Any) -> 
         assert page.locator(".meaning .bar").count() == 0
         assert passage.strip() not in page.locator("#sentence").inner_text()
         assert passage.strip() in page.locator("#passage").inner_text()
-        context.close()
+        leave(page)
 
 
-def test_a_second_model_has_a_column(browser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_model_has_a_column(tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from semtropy.server import instruments
 
     other = ScriptedModel(default={"Canberra": 1.0})
@@ -770,8 +793,7 @@ def test_a_second_model_has_a_column(browser: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(instruments, "_second_model", lambda settings: other)
     settings = Settings(judge="exact", second="openai:other-model")
     with served(create_app(settings, model=ScriptedModel(default={"Sydney": 1.0}))) as address:
-        context = browser.new_context()
-        page = context.new_page()
+        page = tab
         page.goto(address)
         check(page, "What is the capital of Australia?")
         assert "another model disagrees" in page.locator("#label").inner_text()
@@ -790,10 +812,10 @@ def test_a_second_model_has_a_column(browser: Any, monkeypatch: pytest.MonkeyPat
         assert page.locator("#second-columns > section").count() == 2, (
             "once more, after the columns were cleared"
         )
-        context.close()
+        leave(page)
 
 
-def test_the_upstreams_models_can_be_chosen(browser: Any) -> None:
+def test_the_upstreams_models_can_be_chosen(tab: Any) -> None:
     from openai_upstream import Upstream
 
     upstream = Upstream(lambda prompt: {"Paris": 1.0})
@@ -801,8 +823,7 @@ def test_the_upstreams_models_can_be_chosen(browser: Any) -> None:
         served(upstream) as behind,
         served(create_app(Settings(judge="exact", upstream=f"{behind}/v1"))) as address,
     ):
-        context = browser.new_context()
-        page = context.new_page()
+        page = tab
         page.goto(address)
         chooser = page.get_by_label("Model", exact=True)
         chooser.wait_for()
@@ -810,7 +831,7 @@ def test_the_upstreams_models_can_be_chosen(browser: Any) -> None:
         check(page, STEADY)
         assert "Looks steady" in page.locator("#label").inner_text()
         assert {request["model"] for request in upstream.requests} == {"m"}
-        context.close()
+        leave(page)
 
 
 def test_traffic_is_shown_as_it_comes_and_without_texts(page: Any, url: str) -> None:
@@ -832,11 +853,10 @@ def test_traffic_is_shown_as_it_comes_and_without_texts(page: Any, url: str) -> 
     assert re.search(r"\d+%", shares)
 
 
-def test_the_operators_key_opens_the_latest_verdicts(browser: Any) -> None:
+def test_the_operators_key_opens_the_latest_verdicts(tab: Any) -> None:
     settings = Settings(judge="exact", operator_keys=("mine",), traffic="texts")
     with served(create_app(settings, model=ScriptedModel(SPREADS))) as address:
-        context = browser.new_context()
-        page = context.new_page()
+        page = tab
         page.goto(address)
         check(page, STEADY)
         go(page, "Traffic")
@@ -851,7 +871,7 @@ def test_the_operators_key_opens_the_latest_verdicts(browser: Any) -> None:
             page.locator(f"#latest {each}").first.bounding_box() for each in ("table", "tr.texts td")
         )
         assert cell["width"] > 0.9 * table["width"], "question and answer have the whole width"
-        context.close()
+        leave(page)
 
 
 def test_checks_are_saved_as_a_recording(page: Any, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ..capabilities import AT_ONCE, IN_PROCESS, Pace, samples_until_agreement
@@ -192,6 +193,13 @@ CONTRADICTION = (
 
 def estimated(estimator: Estimator, evidence: Evidence) -> Belief:
     """The belief; without log-probabilities where these contradict each other, as those of odd endpoints may."""
+    from ..estimators.bayes import Bayes
+
+    # Where no log-probability is known, the same few counts come back in check after check.
+    return _kept(estimator, evidence) if isinstance(estimator, Bayes) else _estimate(estimator, evidence)
+
+
+def _estimate(estimator: Estimator, evidence: Evidence) -> Belief:
     try:
         return estimator(evidence)
     except ImpossibleLogprobs:
@@ -199,6 +207,9 @@ def estimated(estimator: Estimator, evidence: Evidence) -> Belief:
         judged = None if answer is None else JudgedAnswer(answer.meaning, token_entropy=answer.token_entropy)
         belief = estimator(Evidence(evidence.counts, answer=judged))
         return replace(belief, notes=(*belief.notes, CONTRADICTION))
+
+
+_kept = lru_cache(maxsize=64)(_estimate)  # of 0.4 MB each
 
 
 LIKELY = 0.5
