@@ -177,10 +177,8 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     if rates is not None:
         return rates
     one, other = polarity(question, a), polarity(question, b)
-    if one is not None and other is not None:
-        return one == other
     if one is not None or other is not None:
-        return None
+        return None if None in (one, other) else one == other
     if not any(is_sentence(text) or _EQUATION.search(text) for text in (a, b)):
         if _same_but_kind(question, a, b):
             return True
