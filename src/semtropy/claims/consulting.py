@@ -14,7 +14,7 @@ from ..samples import Sample, generated_tokens
 from ..second import Consulted, Opinion, OpinionWeights
 from ..verdict import Outcome
 from .pooling import MEANS, ClaimPrior, posterior
-from .relating import CONTRADICTS, SILENT, SUPPORTS, compare, says
+from .relating import CONTRADICTS, SILENT, SUPPORTS, compare
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -76,7 +76,7 @@ def consult_claims(
 
 def _contradicts(claims: Sequence[ClaimStep], related: Floats) -> bool:
     """Whether a claim that the samples did not flag is contradicted: another passage may confirm that."""
-    against = (says(related) == CONTRADICTS).any(axis=1)
+    against = (related.argmax(axis=2) == CONTRADICTS).any(axis=1)
     return any(
         found and claim.outcome is not Outcome.FLAGGED for found, claim in zip(against, claims, strict=True)
     )
@@ -91,9 +91,9 @@ def _related(
 
 
 def _consulted(said: Consulted, passages: Sequence[Sample], related: Floats) -> Consulted:
-    most = says(related.mean(axis=1))
+    says = related.mean(axis=1).argmax(axis=1)
     mean = float(np.mean([belief.mean for belief in posterior(related[..., SUPPORTS])]))
-    counts = tuple(int((most == each).sum()) for each in (SUPPORTS, CONTRADICTS, SILENT))
+    counts = tuple(int((says == each).sum()) for each in (SUPPORTS, CONTRADICTS, SILENT))
     return replace(
         said,
         answers=tuple(passage.text for passage in passages),
@@ -112,11 +112,11 @@ def _weighed(claims: Sequence[ClaimStep], votes: Sequence[Floats]) -> list[Claim
             for k, each in enumerate(beliefs)
         ]
         score = weights(claim.agreement.mean, opinions)
-        passages = says(np.concatenate([each[number] for each in votes]))
+        passages = np.concatenate([each[number] for each in votes]).argmax(axis=1)
         support, against = int((passages == SUPPORTS).sum()), int((passages == CONTRADICTS).sum())
-        most = "supports" if support > against else "contradicts" if against > support else "silent"
+        says = "supports" if support > against else "contradicts" if against > support else "silent"
         outcome = _outcome(claim.outcome, support, against, score)
-        found.append(replace(claim, outcome=outcome, score=score, second=most))
+        found.append(replace(claim, outcome=outcome, score=score, second=says))
     return found
 
 

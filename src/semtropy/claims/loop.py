@@ -25,7 +25,7 @@ from ..verdict import Outcome
 from .asking import BRIEFLY, claims_prompt, details, question_prompt, read_claims, read_question
 from .consulting import consult_claims
 from .pooling import ClaimBelief, ClaimPrior, posterior
-from .relating import CONTRADICTS, LONGEST, SILENT, SUPPORTS, Triple, compare, in_full, resolved, says, votes
+from .relating import CONTRADICTS, LONGEST, SILENT, SUPPORTS, Triple, compare, in_full, resolved, votes
 from .splitting import Claim, ends_sentence, split
 
 if TYPE_CHECKING:
@@ -290,7 +290,9 @@ class _LongAnswer:
         sampled, extra = votes(self.relations), np.full((len(self.stated), more), 0.5)
         for number, rows in self.follow_ups.items():
             extra[number, : len(rows)] = votes(rows)
-            sampled[number, says(self.relations[number]) == SILENT] = 0.5  # asked, the model did answer
+            sampled[number, self.relations[number].argmax(axis=1) == SILENT] = (
+                0.5  # asked, the model did answer
+            )
         found: Floats = np.concatenate([sampled, extra], axis=1)
         return found
 
@@ -304,11 +306,11 @@ class _LongAnswer:
 
     def _claim(self, number: int, belief: ClaimBelief) -> ClaimStep:
         own = np.concatenate([self.relations[number], self.follow_ups.get(number, np.zeros((0, 3)))])
-        said_of = says(own)
+        says = own.argmax(axis=1) if len(own) else np.zeros(0, dtype=int)
         supported, contradicted, silent = (
-            int((said_of == each).sum()) for each in (SUPPORTS, CONTRADICTS, SILENT)
+            int((says == each).sum()) for each in (SUPPORTS, CONTRADICTS, SILENT)
         )
-        against = np.flatnonzero(said_of == CONTRADICTS).tolist()
+        against = np.flatnonzero(says == CONTRADICTS).tolist()
         most = max(against, key=lambda column: own[column, CONTRADICTS]) if against else -1
         said = self.nearest.get((number, most)) or self.said.get((number, most - len(self.samples)))
         claim, asked = self.stated[number], number in self.follow_ups
@@ -321,7 +323,7 @@ class _LongAnswer:
             contradicted,
             silent,
             said,
-            self._outcome(belief, contradicted, len(said_of) - silent * asked),
+            self._outcome(belief, contradicted, len(says) - silent * asked),
             score=None
             if self.terms.claim_calibration is None
             else 1 - self.terms.claim_calibration(_doubt(belief)),

@@ -96,17 +96,6 @@ def votes(relations: Floats) -> Floats:
     return found
 
 
-def says(relations: Floats) -> NDArray[np.int_]:
-    """What is most probable of (... x 3) relations; as much support as contradiction is a contradiction.
-
-    >>> says(np.array([[0.5, 0.5, 0.0], [0.5, 0.1, 0.4], [0.1, 0.2, 0.7]])).tolist() == [CONTRADICTS, SUPPORTS, SILENT]
-    True
-    """
-    order = np.array([CONTRADICTS, SUPPORTS, SILENT])
-    found: NDArray[np.int_] = order[relations[..., order].argmax(axis=-1)]
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class ClaimPairs:
     """The pairs to be judged for claims x passages, and where each verdict belongs.
@@ -257,15 +246,13 @@ def facts_of(claim: str) -> list[str]:
 def _together(facts: Floats) -> Floats:
     """What a passage says of a claim, from what it says of each of its facts.
 
-    It supports the claim as far as it supports its facts in the mean, and at most to one half if it contradicts one.
+    It supports the claim as far as it supports its facts in the mean, and contradicts it if it contradicts one of them.
 
-    >>> _together(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])), _together(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
-    (array([0.5, 0. , 0.5]), array([0.5, 0.5, 0. ]))
+    >>> _together(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])), _together(np.array([[1.0, 0.0, 0.0], [0.1, 0.9, 0.0]]))
+    (array([0.5, 0. , 0.5]), array([0.1, 0.9, 0. ]))
     """
-    support, against = facts[:, SUPPORTS].mean(), facts[:, CONTRADICTS].max()
-    if len(facts) > 1:
-        support = min(support, 1 - against / 2)
-        against = min(against, 1 - support)
+    against = facts[:, CONTRADICTS].max()
+    support = min(facts[:, SUPPORTS].mean(), 1 - against)
     return np.array([support, against, max(1 - support - against, 0.0)])
 
 
