@@ -165,3 +165,18 @@ def test_scientific_notation_within_reason() -> None:
     assert quantity("6.02e23") == quantity("602,000,000,000,000,000,000,000")
     assert quantity("1e999") == quantity("10e998")
     assert quantity("1e-3") == quantity("0.001")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("78.4 °C", "78.37 degrees Celsius", True),
+        ("324 m", "324.4 metres", True),
+        ("78 °C", "78.37 °C", False),
+        ("1.5 km", "1.54 km", False),
+        ("$78.4", "$78.37", False),
+        ("3.14", "3.14159", False),
+    ],
+)
+def test_a_measure_with_fewer_decimals_is_the_same_measure(a: str, b: str, same: bool) -> None:
+    assert settled(a, b) is settled(b, a) is same

@@ -8,6 +8,7 @@ certain; everything else is None here and left to a network.
 from __future__ import annotations
 
 import re
+import unicodedata
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -96,7 +97,11 @@ _CLOSING = {"close", "closes", "closed", "closing", "end", "ends", "expire", "ex
 _BEATS = re.compile(r"\bbpm\b", re.IGNORECASE)
 _BE = {"is", "was", "are", "were"}
 _COPULAS = _BE | {"be", "been", "became", "become", "called", "named", "as"}
-_KIND = re.compile(r"\b(?:which|what) (?!is\b|was\b|are\b|were\b|do\b|does\b|did\b)(\w{3,})\b")
+_KIND = re.compile(
+    r"\b(?:(?:which|what) (?!is\b|was\b|are\b|were\b|do\b|does\b|did\b)"
+    r"|(?:cuál es|quel(?:le)? est|wie heißt|welche[rsmn]?) (?:(?:el|la|le|der|die|das) |l')?)(\w{3,})\b"
+)
+_ARTICLES = frozenset({"the", "el", "la", "le", "der", "die", "das"})
 _ASKED = re.compile(r"\b(?:who|whom|whose|which|what|when|where|why|how)\b")
 _OPEN = re.compile(
     r"\b(?:who|whom|whose|which|what|when|where|why|how|name|list|tell|give|or|wer|wen|wem|wessen|was für|welche[rsmn]?"
@@ -561,13 +566,20 @@ def _same_but_kind(question: str, a: str, b: str) -> bool:
 
     >>> _same_but_kind("Which river is it?", "the river Seine", "Seine"), _same_but_kind("Who?", "Seine river", "Seine")
     (True, False)
+    >>> _same_but_kind("¿Cuál es el río más largo?", "Rio Amazonas", "Amazonas")
+    True
     """
     kind = _KIND.search(_asked(question))
     if kind is None:
         return False
-    first, second = ([word for word in _words(plain_signs(text)) if word != "the"] for text in (a, b))
+    named = [_words(_without_accents(plain_signs(text))) for text in (a, b, kind[1])]
+    first, second, asked = ([word for word in words if word not in _ARTICLES] for words in named)
     shorter, longer = sorted((first, second), key=len)
-    return bool(shorter) and longer in ([*shorter, kind[1]], [kind[1], *shorter])
+    return bool(shorter) and longer in ([*shorter, *asked], [*asked, *shorter])
+
+
+def _without_accents(text: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
 
 
 def _words(text: str) -> list[str]:

@@ -647,6 +647,7 @@ class _FormulaParser:
 
 
 _BASES = {base for base, _ in UNITS.values()} | {"kelvin", "time", "time of twelve"}
+_MEASURES = _BASES - CURRENCIES - {"time", "time of twelve", "percent", "byte"}
 # Where a year is asked for, the day and the month are beside the point.
 _YEAR_ASKED = re.compile(
     r"\b(?:(?:what|which)(?: calendar)? year|welche[ms]? jahr|quelle année|(?:qué|cuál) año)\b", re.IGNORECASE
@@ -719,6 +720,8 @@ def _quantities(a: Quantity, b: Quantity, question: str) -> bool | None:
         return True
     if a.name != b.name and a.unit != "" and _close(a.value, b.value):
         return True  # a conversion, rounded
+    if a.unit in _MEASURES and _rounded(a.written, b.written):
+        return True
     return _endless(a.value, b.value) or _endless(b.value, a.value)
 
 
@@ -758,9 +761,27 @@ def _close(a: Fraction, b: Fraction) -> bool:
     return abs(a - b) * 200 <= max(abs(a), abs(b))
 
 
+def _rounded(a: Fraction, b: Fraction) -> bool:
+    """Whether one measured value is the other with fewer decimals, three digits at least.
+
+    >>> _rounded(Fraction("78.4"), Fraction("78.37")), _rounded(Fraction("1.5"), Fraction("1.54"))
+    (True, False)
+    >>> _rounded(Fraction("10994"), Fraction("10998"))
+    False
+    """
+    less, more = sorted((_places(a), _places(b)))
+    coarse = a if _places(a) == less else b
+    return less < more and abs(coarse) * 10**less >= 100 and 2 * abs(a - b) * 10**less <= 1
+
+
+def _places(value: Fraction) -> int:
+    """The decimals of a value, at most nine."""
+    return next((n for n in range(9) if (value * 10**n).denominator == 1), 9)
+
+
 def _endless(a: Fraction, b: Fraction) -> bool:
     """Whether `a` has no finite decimal form and `b` is its rounding: 1/3 and 0.33, but not 3.14159 and 3.14."""
-    places = next((n for n in range(9) if (b * 10**n).denominator == 1), 9)
+    places = _places(b)
     rest = a.denominator
     for prime in (2, 5):
         while rest % prime == 0:
