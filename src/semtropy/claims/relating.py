@@ -60,6 +60,7 @@ _NO_NAME = OPENERS | words(
 SEVERAL = 12
 """The fewest words of a sentence that is read fact by fact."""
 _FEWEST = 4  # words of a fact
+_MOST = 4  # facts of a sentence: the last has the rest, so that a text without full stops takes no longer
 _VERBS = (
     "was|were|is|are|has|have|had|served|attended|received|won|played|became|worked|made|went|moved|graduated|earned|"
     "died|published"
@@ -232,7 +233,7 @@ def facts_of(claim: str) -> list[str]:
     subject = _SUBJECT.match(claim)
     clauses = [""]
     for part in _CLAUSE.split(claim) if subject else [claim]:
-        if min(len(clauses[-1].split()), len(part.split())) < _FEWEST:
+        if min(len(clauses[-1].split()), len(part.split())) < _FEWEST or len(clauses) == _MOST:
             clauses[-1] = f"{clauses[-1]} {part}".strip()
         else:
             clauses.append(part)
