@@ -8,14 +8,13 @@ certain; everything else is None here and left to a network.
 from __future__ import annotations
 
 import re
-import unicodedata
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 from .dates import MONTHS
 from .quantities import Quantity, contradict, quantity, settled
-from .spelling import SMALL_WORDS, TELLING_WORDS, normalise, plain_signs
+from .spelling import SMALL_WORDS, TELLING_WORDS, normalise, plain_signs, without_accents
 
 _LONGEST = 300  # characters of an answer: more is several statements
 _QUESTION = 1000  # characters at the end of a prompt in which its question stands
@@ -572,14 +571,10 @@ def _same_but_kind(question: str, a: str, b: str) -> bool:
     kind = _KIND.search(_asked(question))
     if kind is None:
         return False
-    named = [_words(_without_accents(plain_signs(text))) for text in (a, b, kind[1])]
+    named = [_words(without_accents(plain_signs(text))) for text in (a, b, kind[1])]
     first, second, asked = ([word for word in words if word not in _ARTICLES] for words in named)
     shorter, longer = sorted((first, second), key=len)
     return bool(shorter) and longer in ([*shorter, *asked], [*asked, *shorter])
-
-
-def _without_accents(text: str) -> str:
-    return "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
 
 
 def _words(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .spelling import normalise, plain_signs
+from .spelling import normalise, plain_signs, without_accents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -243,9 +243,7 @@ def _same_word(one: str, other: str) -> bool:
 
 def _unaccented(word: str) -> str:
     """Without the accents of Greek, which wander as a word is inflected."""
-    if script_of(word[0]) != "Greek":
-        return word
-    return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+    return without_accents(word) if script_of(word[0]) == "Greek" else word
 
 
 def _common(one: str, other: str) -> int:

@@ -86,6 +86,15 @@ def plain_signs(text: str) -> str:
     return " ".join(plain.translate(_PLAIN).casefold().split())
 
 
+def without_accents(text: str) -> str:
+    """The text with bare letters.
+
+    >>> without_accents("río")
+    'rio'
+    """
+    return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+
+
 def western_digits(text: str) -> str:
     """The text with the decimal digits of any script as 0 to 9.
 
