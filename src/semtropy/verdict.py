@@ -263,34 +263,46 @@ class ClaimVerdict:
         )
         others = {"supports": " Another model supports it.", "contradicts": " Another model contradicts it."}
         second = others.get(self.second or "", "")
-        said = f"{self.counts()}{self._but(claims)}; {self.repeated()}"
+        said = f"{self.counts()}{self._why(claims)}; {self.repeated()}"
         return f"{self.outcome}: {_in_marks(self.text)} {said}.{second}{instead}"
 
-    def _but(self, claims: Sequence[ClaimVerdict]) -> str:
+    def _why(self, claims: Sequence[ClaimVerdict]) -> str:
         """Why the outcome or the number is not what the samples alone suggest.
 
-        They say something else of most other claims, which count for this one, too; or they are silent, which is weaker
-        evidence than a contradiction.
+        Some leave the claim open, which is weaker evidence than a contradiction, or what the samples say of most other
+        claims, which counts for this one, too, is the opposite.
         """
         others = [claim for claim in claims if claim != self]
-        drawn = sum(claim.supported + claim.contradicted + claim.silent for claim in others)
-        supported = sum(claim.supported for claim in others)
-        few, most = 2 * supported < drawn, 2 * supported > drawn
-        undecided, mean = self.outcome is Outcome.UNDECIDED, self.agreement.mean
-        if undecided and not self.contradicted and self.supported > self.silent and few:
-            return ", but few of the answer's other claims"
-        doubted = self.contradicted and not self.supported and (undecided or mean >= SURPRISING)
-        outvoted = 0 < self.supported < self.contradicted + self.silent and mean >= 0.5
-        if most and (doubted or outvoted):
-            return ", but most of the answer's other claims are supported, which speaks for this one, too"
-        if self._left_out() and undecided:
-            also = (
-                ", and most of the answer's other claims are supported" if most and mean >= SURPRISING else ""
-            )
-            return f", which is only weak evidence against it{also}"
-        if self._left_out() and self.flagged and few:
-            return ", and few of the answer's other claims are supported"
-        return ""
+        backed = sum(2 * claim.supported > claim._drawn for claim in others)
+        gap = self.agreement.mean - self.supported / max(self._drawn, 1)
+        alone = (self.supported + 1) / (self.supported + self.contradicted + self.silent / 2 + 2)
+        most, few = 2 * backed > len(others), 2 * backed < len(others)
+        higher = most and gap > SURPRISING and self.agreement.mean > alone
+        lower = few and gap < -SURPRISING and self.agreement.mean < alone
+        weak = gap > SURPRISING and self.silent > self.contradicted
+        if self._left_out():
+            weak = weak or self.outcome is Outcome.UNDECIDED
+            lower = few and self.flagged
+        said = ""
+        if weak and not self._left_out():
+            said = f", and {self._open()}"
+        if weak:
+            said += ", which is only weak evidence against it"
+        if higher:
+            backing = _backed(backed, len(others))
+            said += f", and {backing}" if weak else f", but {backing}, which speaks for this one, too"
+        if lower:
+            said += f", {'but' if self.supported else 'and'} {_backed(backed, len(others), only=True)}"
+        return said
+
+    @property
+    def _drawn(self) -> int:
+        """How many samples it was compared with."""
+        return self.supported + self.contradicted + self.silent
+
+    def _open(self) -> str:
+        """How many samples neither support nor contradict it, where others do."""
+        return "the other leaves it open" if self.silent == 1 else f"the other {self.silent} leave it open"
 
     def _left_out(self) -> bool:
         """Whether samples were drawn and all are silent about it."""
@@ -302,7 +314,7 @@ class ClaimVerdict:
         >>> ClaimVerdict("", 0, 0, Outcome.STEADY, VerdictAgreement(0.5), 2, 0, 1).counts()
         '2 of 3 samples support it'
         """
-        drawn = self.supported + self.contradicted + self.silent
+        drawn = self._drawn
         if not drawn:
             return "No sample was drawn"
         votes = [(self.supported, "support"), (self.contradicted, "contradict")]
@@ -348,6 +360,23 @@ class ClaimVerdict:
         return cls(
             outcome=Outcome(data["outcome"]), agreement=agreement, **given, second=said[0], score=said[1]
         )
+
+
+def _backed(backed: int, others: int, *, only: bool = False) -> str:
+    """How many of the other claims more than half of the samples support.
+
+    >>> _backed(4, 4), _backed(3, 4), _backed(0, 1)
+    ('all 4 other claims are mostly supported', '3 of the 4 other claims are mostly supported', \
+'few samples support the other claim')
+    >>> _backed(1, 4, only=True), _backed(0, 4)
+    ('only 1 of the 4 other claims is mostly supported', 'none of the 4 other claims is mostly supported')
+    """
+    if others == 1:
+        return "the other claim is mostly supported" if backed else "few samples support the other claim"
+    if backed == others:
+        return f"{'both' if others == 2 else f'all {others}'} other claims are mostly supported"
+    of = f"{'neither' if others == 2 else 'none'}" if not backed else f"{'only ' * only}{backed}"
+    return f"{of} of the {others} other claims {'is' if backed < 2 else 'are'} mostly supported"
 
 
 def percent(probability: float) -> str:
@@ -490,7 +519,9 @@ THRESHOLD = math.log(2)
 MOST_SHOWN = 50
 """Claims that `explain` lists."""
 
-SURPRISING = 0.25  # more than this for a claim that no sample supports: the sentence says why
+SURPRISING = (
+    0.15  # more than this between a claim's number and the share of samples that support it: why is said
+)
 
 HALF = 0.35, 0.65  # shares of an answer that are about one half
 

@@ -282,8 +282,8 @@ def test_an_open_claim_says_how_open_it_is_and_that_silence_is_weak_evidence() -
     )
     flagged = ClaimVerdict("It is new.", 0, 10, Outcome.FLAGGED, lower, 0, 0, 3)
     assert flagged.sentence([left_out, flagged]) == (
-        'flagged: "It is new." None of 3 samples supports or contradicts it, and few of the answer\'s other claims are '
-        "supported; asked again, the model would repeat it 7 times in 100 (90% interval: 0 to 20)."
+        'flagged: "It is new." None of 3 samples supports or contradicts it, and few samples support the other '
+        "claim; asked again, the model would repeat it 7 times in 100 (90% interval: 0 to 20)."
     )
     assert denied.sentence([left_out, denied]) == (
         'flagged: "It is red." 1 of 3 samples contradicts it; asked again, the model would repeat it 7 times in 100.'
@@ -295,7 +295,7 @@ def test_a_claim_that_all_samples_contradict_says_why_it_may_be_repeated() -> No
     backed = [
         ClaimVerdict(f"It has {n}.", 0, 9, Outcome.STEADY, VerdictAgreement(0.9), 2, 0, 0) for n in range(4)
     ]
-    why = "Both samples contradict it, but most of the answer's other claims are supported, which speaks for"
+    why = "Both samples contradict it, but all 4 other claims are mostly supported, which speaks for this one, too;"
     assert why in wrong.sentence([wrong, *backed])
     assert "other claims" not in wrong.sentence([wrong])
 
@@ -307,16 +307,33 @@ def test_a_claim_that_all_samples_contradict_says_why_it_may_be_repeated() -> No
             (0, 0, 5),
             0.68,
             5,
-            "it, which is only weak evidence against it, and most of the answer's other claims are",
+            "it, which is only weak evidence against it, and the other claim is mostly supported;",
+        ),
+        (
+            (1, 0, 4),
+            0.42,
+            0,
+            "1 of 5 samples supports it, and the other 4 leave it open, which is only weak evidence",
+        ),
+        (
+            (4, 0, 1),
+            0.97,
+            5,
+            "and the other leaves it open, which is only weak evidence against it, and the other",
         ),
         (
             (1, 2, 2),
             0.74,
             5,
-            "it, but most of the answer's other claims are supported, which speaks for this one",
+            "it and 2 contradict it, but the other claim is mostly supported, which speaks for this",
         ),
-        ((3, 0, 2), 0.15, 1, "3 of 5 samples support it, but few of the answer's other claims; asked again"),
-        ((3, 0, 2), 0.82, 5, "3 of 5 samples support it; asked again"),
+        (
+            (3, 0, 2),
+            0.15,
+            1,
+            "3 of 5 samples support it, but few samples support the other claim; asked again",
+        ),
+        ((3, 0, 2), 0.63, 1, "3 of 5 samples support it; asked again"),
         ((0, 0, 5), 0.1, 5, "it, which is only weak evidence against it; asked again"),
     ],
 )

@@ -110,11 +110,23 @@ def test_an_open_claim_that_all_samples_support_says_why_it_is_open() -> None:
     found = run(told, written=wrong, rule=FixedSamples(3))
     assert outcomes(found) == ["undecided", "flagged", "flagged", "flagged"]
     sentence = found.claims[0].sentence(found.claims)
-    assert "All 3 samples support it, but few of the answer's other claims; asked again," in sentence
+    assert (
+        "All 3 samples support it, but none of the 3 other claims is mostly supported; asked again,"
+        in sentence
+    )
     assert sentence in found.explain()
     assert sentence in found.show_groups()
     borne_out = run(RIGHT, written=RIGHT, rule=FixedSamples(1))
     assert ", but" not in borne_out.show_groups()
+
+
+def test_a_sample_that_has_one_of_two_facts_does_not_count_as_support() -> None:
+    both = "Ada Lovelace was born in London in 1815, and she kept a parrot that was named Polly."
+    found = run(RIGHT, written=f"{RIGHT} {both}", rule=FixedSamples(3))
+    whole, half = found.claims[0], found.claims[-1]
+    assert (whole.supported, whole.silent) == (3, 0)
+    assert (half.text, half.supported, half.contradicted, half.silent) == (both, 0, 0, 3)
+    assert "None of 3 samples supports or contradicts it" in half.sentence(found.claims)
 
 
 def test_an_open_claim_that_the_sample_contradicts_says_why_it_is_open() -> None:
@@ -122,7 +134,7 @@ def test_an_open_claim_that_the_sample_contradicts_says_why_it_is_open() -> None
     found = run(told, written=told.replace("1852", "1901"), rule=FixedSamples(1))
     died = found.claims[-1]
     assert (died.outcome, died.contradicted) == (Outcome.UNDECIDED, 1)
-    why = "contradicts it, but most of the answer's other claims are supported, which speaks for this one, too; asked"
+    why = "contradicts it, but all 4 other claims are mostly supported, which speaks for this one, too; asked"
     assert why in died.sentence(found.claims)
     assert "other claims" not in died.sentence()
 

@@ -24,6 +24,7 @@ from semtropy.models.scripted import ScriptedModel
 from semtropy.server.app import PAGE, create_app
 from semtropy.server.routes.check import density_curve
 from semtropy.server.settings import Settings
+from semtropy.verdict import ClaimVerdict, Outcome, VerdictAgreement
 
 UNSURE, STEADY, HOSTILE, SLOW, SPLIT, SILENT, FIELDS = (
     "Who was the mayor in 1911?",
@@ -553,6 +554,43 @@ def test_claims_are_shown_with_the_ones_not_to_trust(tab: Any) -> None:
         assert rows.nth(1).locator(".outcome").inner_text() != "steady"
         assert not page.locator("#to-what-if").is_visible()
         leave(page)
+
+
+def test_the_page_says_of_claims_what_python_says(page: Any) -> None:
+    """The sentence on a claim is written twice: here and there it must say the same."""
+    claims = [
+        ClaimVerdict(f"Claim {n}.", 0, 8, outcome, VerdictAgreement(mean, (0.0, 1.0)), *counts)
+        for n, (outcome, mean, counts) in enumerate(
+            itertools.product(
+                (Outcome.FLAGGED, Outcome.UNDECIDED),
+                (0.01, 0.15, 0.4, 0.9),
+                ((0, 0, 3), (3, 0, 2), (1, 0, 4), (1, 2, 2), (0, 2, 0), (4, 0, 1), (0, 0, 1), (3, 0, 0)),
+            )
+        )
+    ]
+    backed = [
+        ClaimVerdict(f"Other {n}.", 0, 8, Outcome.STEADY, VerdictAgreement(0.9), 5, 0, 0) for n in range(3)
+    ]
+    open_ = [replace(each, supported=0, silent=5) for each in backed]
+    answers = [
+        [claim, *others]
+        for claim in claims
+        for others in ([], backed[:1], backed[:2], backed, open_[:1], open_[:2], open_, [*open_, backed[0]])
+    ]
+    shown = page.evaluate(
+        """async (answers) => {
+          const { drawDoubts } = await import("/page/claims.js");
+          return answers.map((claims) => {
+            const list = document.createElement("ul");
+            drawDoubts(list, claims);
+            return list.querySelector("li .quiet").textContent;
+          });
+        }""",
+        [[claim.to_dict() for claim in answer] for answer in answers],
+    )
+    told = [answer[0].sentence(answer).partition('." ')[2] for answer in answers]
+    assert shown == told
+    assert len({sentence.partition(";")[0] for sentence in told}) > 40
 
 
 def test_a_check_with_fields_comes_back_from_the_history_and_can_be_drawn_on(page: Any) -> None:

@@ -307,6 +307,7 @@ class _LongAnswer:
     def _claim(self, number: int, belief: ClaimBelief) -> ClaimStep:
         own = np.concatenate([self.relations[number], self.follow_ups.get(number, np.zeros((0, 3)))])
         says = own.argmax(axis=1) if len(own) else np.zeros(0, dtype=int)
+        says[(says == SUPPORTS) & (own[:, SUPPORTS] <= 0.5)] = SILENT  # one of its two facts, say
         supported, contradicted, silent = (
             int((says == each).sum()) for each in (SUPPORTS, CONTRADICTS, SILENT)
         )

@@ -37,19 +37,27 @@ function counts({ supported, contradicted, silent }) {
 }
 
 // Why the outcome or the number is not what the samples alone suggest, as `ClaimVerdict.sentence` says it.
-function but({ supported, contradicted, silent, outcome, agreement }, others) {
-  const drawn = others.reduce((sum, other) => sum + other.supported + other.contradicted + other.silent, 0);
-  const backed = others.reduce((sum, other) => sum + other.supported, 0);
-  const few = 2 * backed < drawn, most = 2 * backed > drawn;
-  const undecided = outcome === "undecided", { mean } = agreement;
-  if (undecided && !contradicted && supported > silent && few) return ", but few of the answer's other claims";
-  const doubted = contradicted && !supported && (undecided || mean >= 0.25);
-  const outvoted = supported && supported < contradicted + silent && mean >= 0.5;
-  if (most && (doubted || outvoted)) return ", but most of the answer's other claims are supported, which speaks for this one, too";
-  if (!isLeftOut({ supported, contradicted, silent })) return "";
-  const also = most && mean >= 0.25 ? ", and most of the answer's other claims are supported" : "";
-  if (undecided) return `, which is only weak evidence against it${also}`;
-  return outcome === "flagged" && few ? ", and few of the answer's other claims are supported" : "";
+function why({ supported, contradicted, silent, outcome, agreement: { mean } }, others) {
+  const drawn = supported + contradicted + silent, leftOut = isLeftOut({ supported, contradicted, silent });
+  const backed = others.filter((other) => 2 * other.supported > other.supported + other.contradicted + other.silent).length;
+  const gap = mean - supported / Math.max(drawn, 1);
+  const alone = (supported + 1) / (supported + contradicted + silent / 2 + 2);
+  const few = 2 * backed < others.length;
+  const higher = 2 * backed > others.length && gap > 0.15 && mean > alone;
+  const lower = few && (leftOut ? outcome === "flagged" : gap < -0.15 && mean < alone);
+  const weak = (gap > 0.15 && silent > contradicted) || (leftOut && outcome === "undecided");
+  const open = weak && !leftOut ? `, and ${silent === 1 ? "the other leaves" : `the other ${silent} leave`} it open` : "";
+  const against = weak ? ", which is only weak evidence against it" : "";
+  const backing = higher ? (weak ? `, and ${of(backed, others.length)}` : `, but ${of(backed, others.length)}, which speaks for this one, too`) : "";
+  return `${open}${against}${backing}${lower ? `, ${supported ? "but" : "and"} ${of(backed, others.length, "only ")}` : ""}`;
+}
+
+// How many of the other claims more than half of the samples support.
+function of(backed, others, only = "") {
+  if (others === 1) return backed ? "the other claim is mostly supported" : "few samples support the other claim";
+  if (backed === others) return `${others === 2 ? "both" : `all ${others}`} other claims are mostly supported`;
+  const none = others === 2 ? "neither" : "none";
+  return `${backed ? `${only}${backed}` : none} of the ${others} other claims ${backed < 2 ? "is" : "are"} mostly supported`;
 }
 
 function isLeftOut({ supported, contradicted, silent }) {
@@ -77,8 +85,8 @@ export function drawDoubts(holder, claims) {
     const head = element("p", {}, element("span", { class: `pill small ${OUTCOMES[claim.outcome]}` }, verdict(claim.outcome)), ` ${claim.text ?? "(withheld)"}`);
     const second = SECOND[claim.second] ? ` Another model ${SECOND[claim.second]}.` : "";
     const others = claims.filter((_, k) => k !== claim.k);
-    const why = element("p", { class: "quiet" }, `${counts(claim)}${but(claim, others)}; ${repeated(claim)}.${second}`);
-    const made = element("li", { id: `claim-${claim.k}`, tabindex: "-1" }, head, why);
+    const said = element("p", { class: "quiet" }, `${counts(claim)}${why(claim, others)}; ${repeated(claim)}.${second}`);
+    const made = element("li", { id: `claim-${claim.k}`, tabindex: "-1" }, head, said);
     if (claim.instead) made.append(element("p", { class: "instead" }, element("span", { class: "quiet" }, "A sample says instead: "), claim.instead));
     return made;
   }));
