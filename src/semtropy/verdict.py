@@ -701,7 +701,7 @@ class Verdict:
         elif self.outcome is not Outcome.NO_ANSWER:
             if self.agreement is not None:
                 lines.append(self.agreement.sentence())
-            lines += [self._samples_sentence(), self._entropy_sentence()]
+            lines += [self._samples_sentence() + self._weighed(), self._entropy_sentence()]
         prior = [] if self.prior is None else [f"Prior: {self.prior}."]
         prior += [] if self.guarantee is None else [self.guarantee]
         lines += [
@@ -862,6 +862,18 @@ class Verdict:
         agree = f"{own} of {n} samples {'means' if own == 1 else 'mean'}" if own else none
         others = [meaning for meaning in drawn if not meaning.has_answer]
         return f"{agree} what the answer means{self._other_samples(others, alone=not own)}"
+
+    def _weighed(self) -> str:
+        """What follows the counts where the probabilities of the texts lead to another number than they do."""
+        agreement = self.agreement
+        if not self.samples or agreement is None or not any(meaning.floor for meaning in self.meanings):
+            return ""
+        share = sum(meaning.count for meaning in self.meanings if meaning.has_answer) / self.samples
+        low, high = agreement.interval or (agreement.mean, agreement.mean)
+        expected = SURPRISING if share else 0.25  # of few samples, none says little
+        if low <= share <= high or abs(agreement.mean - share) <= expected:
+            return ""
+        return " The model also reports how probable these texts are, which says more than the counts."
 
     def _other_samples(self, meanings: Sequence[Meaning], *, alone: bool) -> str:
         """What the samples say that do not mean what the answer means, as the end of a sentence.

@@ -341,3 +341,22 @@ def test_a_number_that_its_samples_do_not_suggest_is_explained(counts, agreement
     claim = ClaimVerdict("It is red.", 0, 10, Outcome.UNDECIDED, VerdictAgreement(agreement), *counts)
     other = ClaimVerdict("It has 2.", 0, 9, Outcome.STEADY, VerdictAgreement(0.9), others, 0, 5 - others)
     assert why in claim.sentence([claim, other])
+
+
+@pytest.mark.parametrize(
+    ("own", "mean", "interval", "floor", "said"),
+    [
+        (3, 0.29, (0.24, 0.46), 0.24, True),
+        (0, 0.30, (0.19, 0.51), 0.0, True),  # those of the other samples are known
+        (3, 0.29, (0.24, 0.46), None, False),
+        (3, 0.47, (0.31, 0.69), 0.31, False),
+        (5, 0.98, (0.88, 1.0), 0.6, False),
+        (0, 0.18, (0.14, 0.31), 0.14, False),
+    ],
+)
+def test_a_number_that_rests_on_probabilities_says_so(own, mean, interval, floor, said) -> None:
+    other = Meaning("Lyon", 5 - own, 0.0 if floor is None else 0.2)
+    found = (Meaning("Paris", own, floor or 0.0, has_answer=True), *([other] if own < 5 else []))
+    verdict = one(meanings=found, spent=Spent(samples=5), agreement=VerdictAgreement(mean, interval))
+    told = " The model also reports how probable these texts are, which says more than the counts."
+    assert (told in verdict.explain()) == said

@@ -24,7 +24,8 @@ from semtropy.models.scripted import ScriptedModel
 from semtropy.server.app import PAGE, create_app
 from semtropy.server.routes.check import density_curve
 from semtropy.server.settings import Settings
-from semtropy.verdict import ClaimVerdict, Outcome, VerdictAgreement
+from semtropy.stopping import Reason, Spent
+from semtropy.verdict import ClaimVerdict, Entropy, Meaning, Outcome, Verdict, VerdictAgreement
 
 UNSURE, STEADY, HOSTILE, SLOW, SPLIT, SILENT, FIELDS = (
     "Who was the mayor in 1911?",
@@ -591,6 +592,30 @@ def test_the_page_says_of_claims_what_python_says(page: Any) -> None:
     told = [answer[0].sentence(answer).partition('." ')[2] for answer in answers]
     assert shown == told
     assert len({sentence.partition(";")[0] for sentence in told}) > 40
+
+
+def test_the_page_says_of_probabilities_what_python_says(page: Any) -> None:
+    verdicts = [
+        Verdict(
+            "Who?", "Ann", Outcome.FLAGGED, Entropy(1.0),
+            (Meaning("Ann", own, floor, has_answer=True), Meaning("Bob", 5 - own)),
+            Spent(samples=5), Reason.SAMPLES, VerdictAgreement(mean, interval),
+        )
+        for own in range(6)
+        for floor in (0.0, 0.1)
+        for mean in (0.1, 0.2, 0.3, 0.5, 0.9)
+        for interval in (None, (max(mean - 0.15, 0.0), min(mean + 0.15, 1.0)))
+    ]  # fmt: skip
+    shown = page.evaluate(
+        """async (verdicts) => {
+          const { weighedText } = await import("/page/words.js");
+          return verdicts.map(({ samples, meanings, agreement }) => weighedText(samples, meanings, agreement));
+        }""",
+        [verdict.to_dict() for verdict in verdicts],
+    )
+    told = [" The model also reports" in verdict.explain() for verdict in verdicts]
+    assert [text.startswith(" The model also reports") for text in shown] == told
+    assert 0 < sum(told) < len(told)
 
 
 def test_a_check_with_fields_comes_back_from_the_history_and_can_be_drawn_on(page: Any) -> None:

@@ -7,7 +7,7 @@ import { drawAnswers, drawMeanings } from "./meanings.js";
 import { forget, past, recording, remember } from "./past.js";
 import { Refused, events, get, post, useKey } from "./talk.js";
 import { unwatch, watch } from "./traffic.js";
-import { afterColon, agreementText, asked as askedFor, cautionText, certainty, costText, entropyText, foundText, percent, plural, ruleText, UNIT } from "./words.js";
+import { afterColon, agreementText, asked as askedFor, cautionText, certainty, costText, entropyText, foundText, percent, plural, ruleText, UNIT, weighedText } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const STARTS = { confidence: "0.95", variance: "0.1", samples: "5" };
@@ -183,7 +183,7 @@ function draw() {
   if (parts) return;
   const now = shown.entropies.at(-1), { threshold } = shown.terms;
   agree();
-  at("found").textContent = foundText(shown.drawn, shown.meanings, shown.verdict !== null);
+  at("found").textContent = foundText(shown.drawn, shown.meanings, shown.verdict !== null) + weighedText(shown.drawn, shown.meanings, shown.agreement);
   const alone = shown.drawn === 0 ? "The answer" : `Meanings of ${plural(shown.drawn, "sample")} and of the answer`;
   at("meanings-title").textContent = shown.verdict?.second ? shown.model : alone;
   drawMeanings(at("meanings"), shown.meanings, shown.drawn);

@@ -35,6 +35,15 @@ export function foundText(drawn, meanings, done) {
   return `${groups}; ${own} ${own === 1 ? "means" : "mean"} what the answer means.`;
 }
 
+// What follows the counts where the probabilities of the texts lead to another number than they do, as in a verdict.
+export function weighedText(drawn, meanings, agreement) {
+  if (!drawn || !agreement || !meanings.some((meaning) => meaning.floor)) return "";
+  const share = (meanings.find((meaning) => meaning.has_answer)?.count ?? 0) / drawn;
+  const [low, high] = agreement.interval ?? [agreement.mean, agreement.mean];
+  if ((low <= share && share <= high) || Math.abs(agreement.mean - share) <= (share ? 0.15 : 0.25)) return "";
+  return " The model also reports how probable these texts are, which says more than the counts.";
+}
+
 export function entropyText({ mean, interval }, threshold) {
   const equal = Math.exp(mean);
   const many = equal < 1.05 ? "one meaning, nearly always" : `${equal < 9.95 ? equal.toFixed(1) : equal.toFixed(0)} equally likely meanings`;
