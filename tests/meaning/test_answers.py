@@ -214,3 +214,40 @@ def test_code_after_a_complete_answer_illustrates_it() -> None:
     question = "How many strings does a violin have?"
     assert Builtin().entails([(question, code, "4 strings."), (question, "4 strings.", code)]).min() > 0.5
     assert Builtin().entails([(question, code, "5 strings.")])[0] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("question", "a", "b", "same"),
+    [
+        ("Is Pluto a planet?", "No, Pluto is a dwarf planet.", "Pluto is a dwarf planet.", True),
+        ("Is it safe, and why?", "No, they contain toxic solanine.", "They contain toxic solanine.", True),
+        ("Is Pluto a planet?", "No, Pluto is a planet.", "Pluto is a planet.", False),
+        ("Is Pluto a planet?", "No, Pluto is a dwarf planet.", "Pluto is a star.", None),
+        ("Who was it?", "Yes, Ann.", "Ann", None),
+    ],
+)
+def test_a_statement_with_and_without_its_yes_or_no(question: str, a: str, b: str, same: bool | None) -> None:
+    assert same_answer(question, a, b) is same
+    assert same_answer(question, b, a) is same
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("`git blame`", "`git blame filename`", True),
+        ("Use `git blame path/to/file.txt`.", "`git blame <file>`", True),
+        ("Use `git blame <file>`.", "Use `git log <file>`.", False),
+        ("Use `cat notes.txt`.", "Use `cat`.", False),
+    ],
+)
+def test_a_placeholder_adds_nothing_to_a_command(a: str, b: str, same: bool) -> None:
+    question = "Which command shows who changed each line of a file?"
+    assert set(Builtin().entails([(question, a, b), (question, b, a)]) > 0.5) == {same}
+
+
+def test_an_umlaut_may_be_spelled_out() -> None:
+    question = "Was ist die größte Stadt der Schweiz?"
+    same = [("Zürich", "Zuerich"), ("Die größte Stadt ist Zürich.", "Zuerich."), ("Tromsø", "Tromsoe")]
+    both = [(question, *pair) for one, other in same for pair in ((one, other), (other, one))]
+    assert Builtin().entails(both).min() > 0.5
+    assert Builtin().entails([(question, "Zürich", "Bern"), (question, "Goethe", "Gothe")]).max() < 0.5

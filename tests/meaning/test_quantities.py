@@ -113,7 +113,7 @@ def test_the_question_names_the_unit(a: str, b: str, question: str) -> None:
         ("$750,000", "5,600 students"), ("5 million years", "about 500,000 years"), ("World War I", "World War II"),
         ("It was in 1912.", "in 1913, I think"), ("the 18th century", "the 19th century"), ("3pm", "3am"),
         ("about 5 km away", "roughly 5 miles"), ("-5 degrees outside", "5 degrees outside"), ("Apollo 11", "Apollo 13"),
-        ("copper, tin and zinc", "copper, tin and lead"),
+        ("copper, tin and zinc", "copper, tin and lead"), ("The tower is 330 metres tall.", "330 g"),
     ],
 )  # fmt: skip
 def test_numbers_that_cannot_both_be_right(a: str, b: str) -> None:
@@ -129,7 +129,8 @@ def test_numbers_that_cannot_both_be_right(a: str, b: str) -> None:
         ("Henry VIII", "Henry the Eighth"), ("in 2006", "July 10,2006"), ("the class of '45", "the class of 1945"),
         ("the 20th century", "the 1900s"), ("12 men", "twelve men"), ("Tiffany & Co.", "Tiffany & Company"),
         ("Snow White and the Seven Dwarves", "SnowWhite and the Seven Dwarves"), ("3:30", "at 3:30 pm"),
-        ("Built in 1889, it is 330 m high.", "330 m"), ("Paris", "Rome"), ("It has 2.5 million people.", "2,500,000"),
+        ("Built in 1889, it is 330 m high.", "330 m"), ("The trench is 10,994 metres deep.", "10,984 m"),
+        ("Paris", "Rome"), ("It has 2.5 million people.", "2,500,000"),
     ],
 )  # fmt: skip
 def test_numbers_that_may_be_one_answer(a: str, b: str) -> None:

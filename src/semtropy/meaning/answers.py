@@ -56,6 +56,10 @@ _QUOTED = re.compile(r"`([^`]+)`")
 _CODE_AFTER = re.compile(
     r"(?<=[.!])\s*\n```.*\Z", re.DOTALL
 )  # it illustrates an answer that is complete without it
+_PLACEHOLDER = re.compile(
+    r"(?<=\w) (?:<[a-z][\w -]*>"
+    r"|(?:/?path/to/)?(?:your[_-]?)?(?:file(?:[_-]?name)?|dir|directory|folder)(?:\.\w{1,4})?)(?=`)"
+)
 _KEYS = {
     "⌘": "command", "cmd": "command", "command": "command", "ctrl": "control", "control": "control", "strg": "control",
     "opt": "option", "option": "option", "alt": "alt", "shift": "shift", "win": "windows", "windows": "windows",
@@ -172,7 +176,7 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     a, b = (_BEATS.sub("beats per minute", text) for text in (a, b))
     if other_code(a, b):
         return False
-    if same_code(a, b):
+    if same_code(a, b) or _same_but_agreement(question, a, b):
         return True
     for said in ((_chord(a), _chord(b)), (_choice(question, a), _choice(question, b))):
         if None not in said:
@@ -343,6 +347,17 @@ def without_code_after(text: str) -> str:
     return _CODE_AFTER.sub("", text)
 
 
+def without_placeholder(text: str) -> str:
+    """A quoted command without the word at its end that stands for a file or a folder of the reader's.
+
+    >>> without_placeholder("Use `git blame <file>`."), without_placeholder("`cat path/to/file.txt`")
+    ('Use `git blame`.', '`cat`')
+    >>> without_placeholder("`cat notes.txt`"), without_placeholder("The tag is `<b>`.")
+    ('`cat notes.txt`', 'The tag is `<b>`.')
+    """
+    return _PLACEHOLDER.sub("", text) if "`" in text else text
+
+
 def _code(text: str) -> set[str]:
     """The words of a text that are code: in backticks, calls, options and names with an underscore."""
     return {word for match in _CODE.finditer(text) for word in _code_words(match[1] or match[0])}
@@ -405,6 +420,24 @@ def polarity(question: str, text: str) -> bool | None:
             return None  # "Yes, they don't fly."
         return None if first["yes"] and _says_other(asked, rest) else first["no"] is None
     return _restated(asked, said)
+
+
+def _same_but_agreement(question: str, a: str, b: str) -> bool:
+    """Whether one text is the other after a "yes" or a "no", and the other does not say the opposite.
+
+    >>> asked = "Is Pluto a planet?"
+    >>> _same_but_agreement(asked, "No, it is a dwarf planet.", "It is a dwarf planet.")
+    True
+    >>> _same_but_agreement(asked, "No, it is a planet.", "It is a planet."), _same_but_agreement("", "No.", "No")
+    (False, False)
+    """
+    first, second = (_FIRST.match(plain_signs(text).strip(" \"'`*")) for text in (a, b))
+    if (first is None) == (second is None):
+        return False
+    rest, other = (second["rest"], a) if first is None else (first["rest"], b)  # type: ignore[index]
+    statement = normalise(rest.lstrip(" ,.;:!-"))
+    opposed = {polarity(question, a), polarity(question, b)} == {True, False}
+    return len(statement.split()) > 1 and statement == normalise(other) and not opposed
 
 
 def _says_other(asked: str, rest: str) -> bool:

@@ -388,17 +388,21 @@ def _figure(match: re.Match[str]) -> _Mention:
     if scale:
         kelvin, zero = _TEMPERATURES[scale[1][0]]
         return _Mention("", "degree celsius", written * kelvin + zero - Fraction("273.15"), written)
-    base, factor = _unit(unit, match["currency"])
+    last = not match.string[match.end() :].strip(" .!")
+    base, factor = _unit(unit, match["currency"], last)
     return _Mention("", base, written * factor, written)
 
 
-def _unit(unit: str, currency: str | None) -> tuple[str, Fraction]:
-    """The base unit and factor of the word after a number, or of the currency before it; "" and 1 for other words."""
+def _unit(unit: str, currency: str | None, last: bool) -> tuple[str, Fraction]:
+    """The base unit and factor of the word after a number, or of the currency before it; "" and 1 for other words.
+
+    A letter is a unit where it is the last of the text, or a word like "high" follows.
+    """
     if currency:
         return UNITS[currency.casefold()][0], Fraction(1)
     first, _, rest = unit.partition(" ")
     for name in (unit, first):
-        if name in UNITS and (len(name) > 1 or name == "%" or rest in _MEASURED):
+        if name in UNITS and (len(name) > 1 or name == "%" or rest in _MEASURED or (last and not rest)):
             return UNITS[name]
     return "", Fraction(1)
 

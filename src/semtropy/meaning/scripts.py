@@ -130,6 +130,8 @@ _DENIALS = re.compile(
     r"(?:^|\s)(?:не|нет|ні|ни|δεν|μην|όχι|لا|ليس|ليست|لم|لن|نیست|לא|אין|नहीं|मत|아니\w*|않\w*)(?=$|[\s,.!])"
     r"|[不没沒非無无]|ない|ません|ではな|じゃな|지 않|아닙|아니|ไม่"
 )
+_ASKING = re.compile(r"何|誰|谁|哪|どこ|どれ|どの|どちら|いつ|什么|什麼|多少|几|幾")
+_IS = re.compile(r"[は是]([^は是]+?)(?:です|である|だ|でした|であった)?$")  # 山は富士山です, 是珠穆朗玛峰
 _AGREEING = re.compile(
     r"(?:(?P<yes>да|так|ναι|نعم|أجل|بله|כן|हाँ|हां|네|예|是的|是|对|對|はい|ええ|ใช่)"
     r"|(?P<no>нет|ні|όχι|οχι|لا|كلا|نه|לא|नहीं|아니요|아니오|아뇨|不是|不|否|没有|いいえ|いえ|ไม่ใช่|ไม่))(?=$|[\s,.!。，、！])"
@@ -158,7 +160,7 @@ def same_in_script(question: str, a: str, b: str) -> bool | None:
         return None
     asked = plain_signs(question[-_LONGEST:])
     if _unspaced(a) or _unspaced(b):
-        left, right = (_runs_added(asked, text) for text in plain)
+        left, right = (_runs_said(asked, text) for text in plain)
         return True if left and _PLACE.sub("", left) == _PLACE.sub("", right) else None
     one, other = _words_added(asked, a), _words_added(asked, b)
     return True if one and other and (_same_words(one, other) or _same_person(one, other)) else None
@@ -166,6 +168,13 @@ def same_in_script(question: str, a: str, b: str) -> bool | None:
 
 def _unspaced(text: str) -> bool:
     return bool(_UNSPACED & set(_letters(text)))
+
+
+def _runs_said(asked: str, text: str) -> str:
+    """What a text adds: where the question asks what something is, the side of "is" that the question does not have."""
+    said = _IS.search(text) if _ASKING.search(asked) else None
+    sides = [] if said is None else [said[1], text[: said.start()]]
+    return next(filter(None, (_runs_added(asked, side) for side in sides)), "") or _runs_added(asked, text)
 
 
 def _runs_added(asked: str, text: str) -> str:

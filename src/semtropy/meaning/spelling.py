@@ -49,6 +49,13 @@ _WRAPPING = (('"', '"'), ("'", "'"), ("(", ")"), ("[", "]"), ("`", "`"), ("*", "
 _CLOSING = ".!。！,;:।،؛ "
 
 
+_WORD_LETTERS = re.compile(r"[^\W\d_]+")
+_SPELLED_OUT = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "æ": "ae", "ø": "oe"}
+    | {"Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Å": "Aa", "Æ": "Ae", "Ø": "Oe"}
+)
+
+
 def normalise(text: str) -> str:
     """One form for all spellings of the same words; "" where nothing was said.
 
@@ -93,6 +100,19 @@ def without_accents(text: str) -> str:
     'rio'
     """
     return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+
+
+def spelled_like(text: str, other: str) -> str:
+    """The text with the letters ä, ö, ü, å, æ and ø where it spells words out that have them in the other text.
+
+    >>> spelled_like("It is Zuerich.", "Zürich"), spelled_like("Zuerich", "Bern"), spelled_like("Goethe", "Göthe")
+    ('It is Zürich.', 'Zuerich', 'Göthe')
+    """
+    for word in () if other.isascii() else set(_WORD_LETTERS.findall(other)):
+        plain = word.translate(_SPELLED_OUT)
+        if plain != word and plain in text:
+            text = re.sub(rf"\b{plain}\b", word, text)
+    return text
 
 
 def western_digits(text: str) -> str:

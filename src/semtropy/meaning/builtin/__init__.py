@@ -19,11 +19,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ...errors import InputError
-from ..answers import competes, is_sentence, same_answer, without_code_after
+from ..answers import competes, is_sentence, same_answer, without_code_after, without_placeholder
 from ..networks import OnnxEncoder, nearest, pieces, shorten
 from ..quantities import settled
 from ..scripts import readable, same_in_script, warn_unreadable, without_gloss
-from ..spelling import normalise, other_name, same_name, same_wording, unlike, wording_hint
+from ..spelling import normalise, other_name, same_name, same_wording, spelled_like, unlike, wording_hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +41,7 @@ _DOUBT = 0.15  # chosen on the tune side of the wordings: 92.8 to 94.2% merged, 
 _SURE = 1e-4
 _OUTPUTS = ("supports", "contradicts", "silent")
 Row = tuple[float, float, float]
-_REVISION = 20  # of what is settled without the network; part of the name, so that no cache mixes two
+_REVISION = 21  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512  # tokens of the network
 _LONGEST = (
     8000  # characters: longer answers are the same only where their words are, or one would take minutes
@@ -186,7 +186,7 @@ class Builtin:
         return weakest
 
     def _pairs(self, question: str, a: str, b: str) -> list[list[tuple[str, str]]]:
-        a, b = (without_gloss(without_code_after(text)) for text in (a, b))
+        a, b = map(without_gloss, _alike(a, b))
         offsets = self._encoder.offsets
         lengths = self._read(a).length + self._read(b).length
         room = _LIMIT - _SPECIAL
@@ -206,7 +206,7 @@ class Builtin:
         The network sees neither accents nor most scripts, so texts that differ only in what its vocabulary lacks look
         the same to it and are not.
         """
-        a, b = without_code_after(a), without_code_after(b)
+        a, b = _alike(a, b)
         if max(len(a), len(b)) > _LONGEST:
             return (_SAME, "spelling") if normalise(a) == normalise(b) else (_UNRELATED, "length")
         first, second = self._read(a), self._read(b)
@@ -240,6 +240,12 @@ class Builtin:
     def _reading(self, text: str) -> _Reading:
         normal = normalise(text)
         return _Reading(normal, tuple(self._encoder.ids(normal)), len(self._encoder.ids(text)))
+
+
+def _alike(a: str, b: str) -> tuple[str, str]:
+    """Two answers without what changes nothing: code after an answer, placeholders, umlauts that one spells out."""
+    a, b = (without_placeholder(without_code_after(text)) for text in (a, b))
+    return spelled_like(a, b), spelled_like(b, a)
 
 
 def _later(
