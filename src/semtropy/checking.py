@@ -446,6 +446,10 @@ def _stored(samples: Sequence[str | Sample] | None, answer: str | Sample | None)
     """Samples that are there already, as the last step of an inquiry that waits for its answer."""
     if samples is None:
         return None
+    if isinstance(samples, int):
+        raise InputError(
+            f"samples is {samples}: to limit how many are drawn, give budget=Budget(samples={samples})"
+        )
     if answer is None:
         raise InputError("samples goes with answer: give the answer that they are compared with")
     if isinstance(samples, str) or not all(isinstance(each, str | Sample) for each in samples):

@@ -110,3 +110,8 @@ def test_an_unknown_keyword_names_those_there_are() -> None:
 def test_the_rule_of_two_numbers() -> None:
     assert rule_of(0.5, 0.1, None) == VarianceBelow(0.1)
     assert rule_of(0.5, None, None) is None
+
+
+def test_a_number_of_samples_is_told_how_to_limit_them() -> None:
+    with pytest.raises(InputError, match=r"to limit how many are drawn, give budget=Budget\(samples=5\)"):
+        semtropy.check("x", samples=5)  # type: ignore[arg-type]

@@ -297,6 +297,8 @@ def test_models_fetch_says_where(capsys, smollm2):
             ["recording", "info", "x", "--zzzz"],
             "there is no option --zzzz (`semtropy recording info --help` lists",
         ),
+        (["--verison"], "there is no option --verison: did you mean --version?"),
+        (["--model", "smollm2", "check", "x"], "there is no option --model: options follow the command"),
         (["chekc", "x"], "there is no command chekc: did you mean check?"),
         (["recording", "zzzz"], "there is no command zzzz: choose one of info, verify, merge, export"),
         (

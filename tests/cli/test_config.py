@@ -80,6 +80,10 @@ def test_a_name_that_is_nearly_right_is_suggested() -> None:
         load_model("gpt-4o-mini")
     with pytest.raises(InputError, match="did you mean openai:gpt-4o"):
         load_model("opneai:gpt-4o")
+    with pytest.raises(
+        InputError, match="did you mean openai:qwen3:4b, with the address of the server as base URL"
+    ):
+        load_model("ollama/qwen3:4b")
 
 
 def test_a_web_page_is_not_asked_for_twice() -> None:

@@ -45,6 +45,15 @@ class _Parser(argparse.ArgumentParser):
     """A parser, and its commands' parsers, that names the command or option meant by one it does not know."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        first = next(iter(args or ()), "").partition("=")[0]
+        known = tuple(self._option_string_actions)
+        if (
+            first.startswith("--")
+            and self._subparsers is not None
+            and not any(each.startswith(first) for each in known)
+        ):
+            otherwise = f": options follow the command, as in `{self.prog} COMMAND {first}`"
+            self.error(_unknown("option", first, known, otherwise, nearness=0.75))
         found, unknown = super().parse_known_args(args, namespace)
         for word in unknown:
             name = word.partition("=")[0]
@@ -64,9 +73,9 @@ class _Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
-def _unknown(kind: str, name: str, names: Iterable[str], otherwise: str) -> str:
+def _unknown(kind: str, name: str, names: Iterable[str], otherwise: str, nearness: float = 0.6) -> str:
     """The error for a name that does not exist, with the one that was probably meant."""
-    near = get_close_matches(name, names, n=1)
+    near = get_close_matches(name, names, n=1, cutoff=nearness)
     return f"there is no {kind} {name}" + (f": did you mean {near[0]}?" if near else otherwise)
 
 

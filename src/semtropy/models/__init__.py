@@ -29,6 +29,21 @@ _REGISTRY = {
 }
 FORMS = tuple(form for _, _, form in _REGISTRY.values())
 """The forms of a model's name that `load_model` knows."""
+_SERVERS = (
+    "ollama",
+    "vllm",
+    "sglang",
+    "llamacpp",
+    "llama.cpp",
+    "lmstudio",
+    "anthropic",
+    "gemini",
+    "groq",
+    "azure",
+)
+_NAMED = re.compile(
+    rf"(?P<server>{'|'.join(map(re.escape, _SERVERS))}|openai)[:/](?P<model>.+)", re.IGNORECASE
+)
 
 
 def load_model(name: str, **options: Any) -> Model:
@@ -44,9 +59,9 @@ def load_model(name: str, **options: Any) -> Model:
     """
     kind, _, rest = name.partition(":")
     if kind not in _REGISTRY:
-        near = get_close_matches(kind, _REGISTRY, n=1, cutoff=0.75)
-        meant = f"{near[0]}{name[len(kind) :]}" if near else f"openai:{name}"
-        raise InputError(f"unknown model {name!r}: did you mean {meant}? A name is one of {', '.join(FORMS)}")
+        raise InputError(
+            f"unknown model {name!r}: did you mean {_meant(name)}? A name is one of {', '.join(FORMS)}"
+        )
     module, maker, form = _REGISTRY[kind]
     if bool(rest) != (":" in form):
         raise InputError(f"model {name!r} is incomplete: write it as {form}")
@@ -64,3 +79,22 @@ def load_model(name: str, **options: Any) -> Model:
         )
         raise InputError(f"the model {form} has no option {unknown[1]}{endpoint}") from error
     return model
+
+
+def _meant(name: str) -> str:
+    """What a name that is not known probably stands for.
+
+    >>> _meant("openia:gpt-4o"), _meant("gpt-4o"), _meant("openai/gpt-4o")
+    ('openai:gpt-4o', 'openai:gpt-4o', 'openai:gpt-4o')
+    >>> _meant("ollama:qwen3:4b")
+    'openai:qwen3:4b, with the address of the server as base URL'
+    """
+    known = _NAMED.fullmatch(name)
+    if known is not None:
+        address = (
+            "" if known["server"].lower() == "openai" else ", with the address of the server as base URL"
+        )
+        return f"openai:{known['model']}{address}"
+    kind = name.partition(":")[0]
+    near = get_close_matches(kind, _REGISTRY, n=1, cutoff=0.75)
+    return f"{near[0]}{name[len(kind) :]}" if near else f"openai:{name}"
