@@ -76,7 +76,7 @@ def recordings() -> tuple[str, str]:
     """The recording that ships, with numbers as ids, and its beginning, which is quick to relate and to evaluate."""
     header, *rows = gzip.decompress(example_recording().read_bytes()).decode().splitlines()
     numbered = [{**json.loads(row), "id": str(place)} for place, row in enumerate(rows)]
-    fewer = [{**row, "samples": row["samples"][:20]} for row in numbered[:7]]
+    fewer = [{**row, "samples": row["samples"][:10]} for row in numbered[:7]]
     whole, few = ("\n".join([header, *map(json.dumps, rows)]) for rows in (numbered, fewer))
     return whole, few
 

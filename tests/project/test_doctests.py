@@ -29,7 +29,11 @@ def test_examples(name: str) -> None:
         if (missing.name or "semtropy").startswith("semtropy"):
             raise
         pytest.skip(f"{name} needs {missing.name}")
-    assert doctest.testmod(module, optionflags=FLAGS).failed == 0
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    for found in doctest.DocTestFinder().find(module):
+        if found.examples:  # to begin with one takes a millisecond, whether or not it has any
+            runner.run(found)
+    assert runner.summarize().failed == 0
 
 
 def test_there_are_examples() -> None:

@@ -26,7 +26,7 @@ from semtropy.server.app import create_app  # noqa: E402
 from semtropy.server.checks import CheckRun  # noqa: E402
 from semtropy.server.settings import Settings  # noqa: E402
 
-SECONDS = 3.0
+SECONDS = 1.0
 
 
 def test_64_clients_and_faults() -> None:
@@ -41,7 +41,7 @@ def test_64_clients_and_faults() -> None:
         limits = Settings(upstream=f"{base}/v1", judge="exact", concurrency=16, queue=16)
         with served(create_app(limits)) as url:
             outcome: Counter[str] = Counter()
-            for _ in range(6):  # on a busy machine few requests are answered in the seconds of one load
+            for _ in range(20):  # on a busy machine few requests are answered in the seconds of one load
                 found = asyncio.run(load(url, os.getpid(), clients=64, seconds=SECONDS))
                 outcome += Counter(found["outcome"])
                 if outcome["verdict"] > 20 and any("upstream" in kind for kind in outcome):

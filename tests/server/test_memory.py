@@ -90,6 +90,7 @@ def test_an_answer_with_thousands_of_fields_does_not_stop_other_requests() -> No
                 before = time.monotonic()
                 assert client.get(f"{url}/healthz").status_code == 200
                 longest = max(longest, time.monotonic() - before)
+                asking.join(0.1)  # to ask again at once would be most of the work
             took = time.monotonic() - start
     assert replies[0].status_code == 200
     assert "k2999" in replies[0].json()["choices"][0]["message"]["content"]
