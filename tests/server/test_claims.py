@@ -141,3 +141,17 @@ def test_a_stricter_mode_may_be_asked_for_and_a_looser_one_not(gateways: dict[st
 
     assert [status("trim", mode) for mode in ("block", "annotate", "off")] == [200, 403, 403]
     assert [status("block", mode) for mode in ("trim", "annotate")] == [403, 403]
+
+
+@pytest.mark.parametrize("options", [{}, {"budget": {"samples": 10}}], ids=["", "budget"])
+def test_a_long_answer_takes_five_samples_unless_the_request_says_otherwise(options: dict[str, Any]) -> None:
+    """Half of the answers have a claim and half have not, so that it stays open."""
+
+    def torn(body: dict[str, Any], number: int) -> bytes:
+        return http_reply(completion(f"{KNOWN} {ALSO}" if number % 2 else f"{KNOWN} It has a large zoo."))
+
+    with raw_upstream(torn) as upstream, served(create_app(Settings(upstream=upstream.url))) as url:
+        asked = {"prompt": "Tell me about Springfield.", "model": "m", **options}
+        verdict = httpx.post(f"{url}/v1/check", json=asked, timeout=60).json()
+    assert ("the limit on samples was reached" in verdict["reason"]) == (not options)
+    assert options or verdict["samples"] == 5

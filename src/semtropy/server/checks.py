@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..checking import Checker
-from ..claims.loop import ClaimTerms, inquire_claims
+from ..claims.loop import LONG_SAMPLES, ClaimTerms, inquire_claims
 from ..errors import ModelTimeout, SemtropyError
 from ..inquiry.conclusion import conclude
 from ..inquiry.loop import Terms, inquire
@@ -260,7 +260,7 @@ class Checks:
         terms = self._terms(options, model.name, tenant)
         chosen_judge = self.policy.judge(options.judge, model)
         judge = Cached(TimedJudge(chosen_judge, self.metrics), capacity=JUDGEMENTS)
-        claims = self._claims(terms, structure)
+        claims = self._claims(terms, structure, options)
         second = () if terms.second is None else (self.policy.instruments.second,)
         asked = timed_model(model, self.metrics)
         checker = Checker(asked, judge, terms, structure=structure, claims=claims, second=second)
@@ -291,11 +291,12 @@ class Checks:
         terms = self.policy.terms(options, model, tenant)
         return replace(terms, estimator=TimedEstimator(terms.estimator, self.metrics))
 
-    def _claims(self, terms: Terms, structure: Structure | None) -> ClaimTerms | None:
+    def _claims(self, terms: Terms, structure: Structure | None, options: CheckOptions) -> ClaimTerms | None:
         """How long answers are judged: by their claims, unless something else is asked for whole answers."""
         if structure is not None or terms.calibration is not None or terms.estimator.name != "bayes":
             return None
-        return ClaimTerms(samples=None)
+        asked = options.budget is not None and options.budget.samples is not None
+        return ClaimTerms(samples=None if asked else LONG_SAMPLES)
 
     async def judge_alone(
         self, question: str, answer: Sample, options: CheckOptions, *, structure: Structure | None = None
@@ -314,7 +315,7 @@ class Checks:
             terms = replace(terms, rule=Decided(terms.threshold), budget=budget)
         if not terms.starts_with_answer(answer):
             return None
-        claims = self._claims(terms, structure)
+        claims = self._claims(terms, structure, options)
         loop = inquire(question, terms, grouping, answer=answer)
         inquiry: Any = loop
         if claims is not None and claims.claims(answer):

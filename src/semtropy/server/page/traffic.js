@@ -8,7 +8,8 @@ const at = (id) => document.getElementById(id);
 const EVERY = 2000; // milliseconds
 const OUTCOMES = { steady: "steady", flagged: "flagged", undecided: "undecided", "no answer": "missing", error: "error", "not checked": "missing" };
 const ORDER = ["steady", "undecided", "flagged", "no answer", "error"];
-let timer = null;
+const ENOUGH = 20; // times of which 95% are less than all
+let timer = null, shownHour = null;
 
 const number = (value) => (value >= 10_000 ? `${(value / 1000).toFixed(value >= 100_000 ? 0 : 1)}k` : `${Math.round(value)}`);
 const seconds = (value) => (value === null ? "–" : value < 0.1 ? `${(1000 * value).toFixed(0)} ms` : `${value.toFixed(value < 10 ? 2 : 0)} s`);
@@ -22,7 +23,7 @@ function tiles({ totals, latency }) {
   const fresh = sources.new ?? 0, reused = (sources.cached ?? 0) + (sources.shared ?? 0);
   const share = totals.flagged_share === null ? "–" : `${percent(totals.flagged_share)}%`;
   const second = totals.second_answers ? `, ${plural(totals.second_answers, "answer")} of the second model` : "";
-  const within = ({ p95 }, none) => (p95 === null ? none : `median; 95% within ${seconds(p95)}`);
+  const within = ({ count, p95 }, none) => (count === 0 ? none : count < ENOUGH ? `median of ${count}` : `median; 95% within ${seconds(p95)}`);
   at("tiles").replaceChildren(
     tile("Checks", number(verdicts), `${plural(totals.requests, "request")}, ${reused} from the cache, ${failed} failed`),
     tile("Flagged", share, `${checks.flagged ?? 0} of ${verdicts}, ${checks.undecided ?? 0} undecided, ${totals.blocked} withheld`),
@@ -112,7 +113,7 @@ async function read(askForKey) {
     const since = new Date(1000 * found.since);
     at("traffic-lead").textContent = `What passes through this gateway, since ${since.toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}.`;
     tiles(found);
-    hour(found.hour);
+    hour(shownHour = found.hour);
     latest(found);
     if (found.latest === null) askForKey();
   } catch (error) {
@@ -121,6 +122,8 @@ async function read(askForKey) {
     if (error.status === 401) askForKey();
   }
 }
+
+addEventListener("resize", () => { if (shownHour) hour(shownHour); });
 
 // Reads at once and then again and again, until `unwatch`; a hidden window waits.
 export function watch(askForKey) {
