@@ -404,70 +404,70 @@ def test_ctrl_c_ends_it_every_time_and_leaves_it_usable(tiny_gguf):
     assert done.stderr == ""
 
 
-def test_a_shared_head_is_read_once_and_forgotten_afterwards(smollm2):
+def test_a_shared_head_is_read_once_and_forgotten_afterwards(tiny):
     head = "".join(f"Question: What is {n} plus {n}?\nAnswer: {2 * n}\n\n" for n in range(4))
     prompts = [f"{head}Question: What is {n} plus 1?\nAnswer:" for n in (3, 8)]
 
     def draw(prompt):
-        return smollm2.complete(prompt, 1, rng=np.random.default_rng(2))
+        return tiny.complete(prompt, 1, rng=np.random.default_rng(2))
 
     alone = draw(prompts[0])
     read = []
-    ask = smollm2._ask
+    ask = tiny._ask
 
     def counted(request, on_token=None):
         reply = ask(request, on_token)
         read.append((reply.get("timings") or {}).get("prompt_n", 0))
         return reply
 
-    smollm2._ask = counted
+    tiny._ask = counted
     try:
-        smollm2.share_head(head)
-        smollm2._ready = None
+        tiny.share_head(head)
+        tiny._ready = None
         first = [draw(prompt) for prompt in prompts]
         whole = sum(read)
         read.clear()
         assert [draw(prompt) for prompt in prompts] == first
         assert 0 < sum(read) < whole / 2
     finally:
-        del smollm2._ask
-        smollm2.share_head("")
+        del tiny._ask
+        tiny.share_head("")
     draw(prompts[1])
     assert draw(prompts[0]) == alone
 
 
-def test_a_shared_prefix_is_read_once_and_changes_nothing_that_follows(smollm2):
+def test_a_shared_prefix_is_read_once_and_changes_nothing_that_follows(tiny):
     """P(True): its twenty examples are the same for every question."""
     prefix = "".join(f"{n} + {n} = {2 * n}. True? A) yes B) no: A\n" for n in range(5))
     prompts = [f"{prefix}{n} + 1 = {n + 1}. True? A) yes B) no:" for n in (3, 8)]
     read = []
-    ask = smollm2._ask
+    ask = tiny._ask
 
     def counted(request, on_token=None):
         reply = ask(request, on_token)
         read.append((reply.get("timings") or {}).get("prompt_n", 0))
         return reply
 
-    smollm2._ask = counted
+    tiny._ask = counted
     try:
-        smollm2.share_prefix(prefix)
-        first = smollm2.continuation_logprobs([(prompts[0], " A")])
+        tiny.share_prefix(prefix)
+        first = tiny.continuation_logprobs([(prompts[0], " A")])
         whole = sum(read)
-        smollm2.sample(KNOWN, 1, rng=np.random.default_rng(1))  # draws go elsewhere
+        tiny.sample(KNOWN, 1, rng=np.random.default_rng(1))  # draws go elsewhere
         read.clear()
-        other = smollm2.continuation_logprobs([(prompts[1], " A")])
+        other = tiny.continuation_logprobs([(prompts[1], " A")])
         assert sum(read) < whole / 4
-        assert smollm2.continuation_logprobs([(prompts[0], " A")]) == first
-        assert smollm2.continuation_logprobs([(prompts[1], " A")]) == other
-        smollm2.share_prefix("")
-        afresh = smollm2.continuation_logprobs([(prompts[0], " A")])
-        smollm2.share_prefix(prefix)
-        assert smollm2.continuation_logprobs([(prompts[0], " A")]) == first
+        assert tiny.continuation_logprobs([(prompts[0], " A")]) == first
+        assert tiny.continuation_logprobs([(prompts[1], " A")]) == other
+        tiny.share_prefix("")
+        afresh = tiny.continuation_logprobs([(prompts[0], " A")])
+        tiny.share_prefix(prefix)
+        assert tiny.continuation_logprobs([(prompts[0], " A")]) == first
     finally:
-        del smollm2._ask
-        smollm2.share_prefix("")
+        del tiny._ask
+        tiny.share_prefix("")
     assert math.exp(first[0]) == pytest.approx(math.exp(afresh[0]), abs=0.1)  # but for quantisation noise
-    assert smollm2.continuation_logprobs([("Paris is the capital of", " zebra")])[0] < -5
+    assert tiny.continuation_logprobs([("Paris is the capital of", " zebra")])[0] < -5
 
 
 def test_a_continuation_has_the_probability_of_its_token_whatever_white_space_is_before_it(tiny):
