@@ -60,9 +60,14 @@ def pytest_configure(config: pytest.Config) -> None:
     skips.install(config)
 
 
+WAITING = ("test_ray.py", "test_sentences.py")
+"""Files whose tests take their time and little of a processor's, in the order in which they begin."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ray's tests first: one worker makes the cluster, and the other is not left waiting for it at the end."""
-    items.sort(key=lambda item: item.path.name != "test_ray.py")
+    """Tests that wait come first: at the end nothing would run beside them. Ray's are one worker's: one cluster."""
+    places = {name: place for place, name in enumerate(WAITING)}
+    items.sort(key=lambda item: places.get(item.path.name, len(WAITING)))
 
 
 def pytest_collection_finish() -> None:

@@ -85,6 +85,7 @@ class ScriptedEndpoint:
 def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # the body goes out at once, not when the headers are acknowledged
 
         def do_POST(self) -> None:
             with endpoint.lock:

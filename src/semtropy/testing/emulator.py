@@ -281,6 +281,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # the body goes out at once, not when the headers are acknowledged
     server: _Server
 
     def do_POST(self) -> None:
