@@ -224,3 +224,58 @@ def test_a_less_precise_date_is_no_contradiction() -> None:
     said = "She received two Nobel Prizes. She died in 1934 in Passy, France."
     found = relate("Who was Curie?", ["Curie died on 4 July 1934 in Passy."], [said])[0, 0]
     assert found[1] == 0
+
+
+class Doubtful:
+    """Cannot decide."""
+
+    def relation(self, batch: Sequence[tuple[str, str, str]]) -> Any:
+        return np.tile([0.5, 0.1, 0.4], (len(batch), 1))
+
+
+LONG_CLAIM = (
+    "Ann Lee founded a school for nurses near Bath that trained four hundred women until war began in 1914."
+)
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ("Ann Lee founded a choir.", "Ann Lee founded a school for nurses."),
+        # what the nearest sentences leave out counts, too
+        (
+            "Ann Lee founded a school. Nurses came. Bath is old. It rained. Trains ran.",
+            "Ann Lee founded a school. Nurses came. Bath is old. Women trained there until the war. It began in 1914.",
+        ),
+        # a number tells more than a word
+        ("Ann Lee founded a school near Oslo in 1816.", "Ann Lee founded a choir near Oslo in 1914."),
+    ],
+)
+def test_where_the_judge_is_in_doubt_the_shared_words_of_a_long_claim_count(less: str, more: str) -> None:
+    found = relate("Who was Ann Lee?", [LONG_CLAIM], [less, more], Doubtful())[0]
+    assert found[0, 0] < found[1, 0]
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found[:, 1] / found[:, 2], 0.25)
+
+
+def test_all_words_shared_and_none() -> None:
+    claim = "Ann Lee founded schools, hospitals, libraries, parks, museums, choirs, shops, mills, farms, camps and inns."
+    everything = claim.replace("founded", "founded many").replace(".", " there.")
+    nothing = "Ann Lee liked tea. A choir sang."
+    found = relate("Who was Ann Lee?", [claim], [everything, nothing], Doubtful())[0, :, 0]
+    assert found[0] == pytest.approx(1 / (1 + np.exp(-1)))
+    assert found[1] == pytest.approx(1 / (1 + np.exp(1 - 2 / 12)), abs=1e-9)
+
+
+@given(st.floats(0, 1), st.lists(st.sampled_from(LONG_CLAIM.split()), min_size=1, max_size=12))
+def test_any_support_gives_probabilities_and_certainty_stays(support: float, said: list[str]) -> None:
+    class Fixed:
+        def relation(self, batch: Sequence[tuple[str, str, str]]) -> Any:
+            return np.tile([support, 1 - support, 0.0], (len(batch), 1))
+
+    found = relate("", [LONG_CLAIM], [" ".join(said)], Fixed())[0, 0]
+    assert np.all((found >= 0) & (found <= 1))
+    assert found.sum() == pytest.approx(1.0)
+    judged_at_all = found[2] < 1
+    if support in (0.0, 1.0) and judged_at_all:
+        assert found[0] == support
