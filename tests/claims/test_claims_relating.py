@@ -259,7 +259,7 @@ def test_where_the_judge_is_in_doubt_the_shared_words_of_a_long_claim_count(less
 
 
 def test_all_words_shared_and_none() -> None:
-    claim = "Ann Lee founded schools, hospitals, libraries, parks, museums, choirs, shops, mills, farms, camps and inns."
+    claim = "Ann Lee founded schools, hospitals, baths, parks, museums, choirs, shops, mills, farms, camps and inns."
     everything = claim.replace("founded", "founded many").replace(".", " there.")
     nothing = "Ann Lee liked tea. A choir sang."
     found = relate("Who was Ann Lee?", [claim], [everything, nothing], Doubtful())[0, :, 0]
