@@ -240,6 +240,21 @@ def test_settings_come_from_the_environment(monkeypatch):
     assert endpoint.keys == ["Bearer from-env"]
 
 
+def test_a_refused_request_is_not_repeated_for_what_does_not_change_it():
+    """Another request may find out meanwhile that samples come without log-probabilities."""
+
+    def refuse(number, body):
+        asked.refused |= {"unweighed"}
+        return 400, {}, {"error": {"message": "this model is not for you"}}
+
+    endpoint = ScriptedEndpoint(coin, refuse)
+    with serving(endpoint) as url:
+        asked = load_model("openai:m", base_url=url, retry=QUICK)
+        with closing(asked), pytest.raises(ModelError, match="not for you"):
+            asked.sample("Which side?", 1)
+    assert len(endpoint.requests) == 1
+
+
 def test_senseless_settings_are_refused():
     with pytest.raises(InputError, match="base_url"):
         load_model("openai:m", base_url="localhost:8000")

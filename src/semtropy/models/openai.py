@@ -378,7 +378,7 @@ class _OpenAIModel(ABC):
             try:
                 reply = await self.endpoint.post(self.path, {"model": self.model, **fields, **sent})
             except Refused as error:
-                if self.refused == refused:  # else a concurrent request found out the same
+                if wanted.fields(self.refused) == sent:  # else a concurrent request found out the same
                     found = newly_refused(error, sent, self.model)
                     if not found:
                         raise ModelError(f"{self.endpoint.label}: {error}") from error
