@@ -170,8 +170,11 @@ def test_a_reply_must_be_read_in_time() -> None:
     """A client that asks without end and reads nothing is cut off."""
     with limited(client_timeout=0.5) as address, connect(address) as to:
         to.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        with pytest.raises(ConnectionError):
+        to.settimeout(3)  # a close may wait behind what the client has not read, and then it can send no more
+        with pytest.raises((ConnectionError, TimeoutError)):
             flood(to)
+        to.settimeout(20)
+        answer(to)  # what is left ends
 
 
 class Stuck(asyncio.Transport):

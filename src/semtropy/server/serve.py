@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import struct
 import sys
 import tempfile
 from dataclasses import replace
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 # uvicorn's HTTP protocol with limits: head size, time to send a head, time to read a reply, open connections.
 #
 # uvicorn itself bounds none of these: a head of any size, sent a byte at a time, is kept in memory.
+
+
+_NO_LINGER = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 
 
 class ServerConfig(uvicorn.Config):
@@ -118,7 +122,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         if self._writing is None:
-            self._writing = self.loop.call_later(self._limits.client_timeout, self.transport.abort)
+            self._writing = self.loop.call_later(self._limits.client_timeout, self._abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -141,14 +145,21 @@ class LimitedProtocol(HttpToolsProtocol):
     def _abort_in_time(self) -> None:
         """Bound the end of a connection: closing it waits until the client has read what was sent."""
         if self.transport.is_closing() and self._closing is None:
-            self._closing = self.loop.call_later(self._limits.client_timeout, self.transport.abort)
+            self._closing = self.loop.call_later(self._limits.client_timeout, self._abort)
+
+    def _abort(self) -> None:
+        """Cut the connection off at once: else the system waits for a client that reads nothing."""
+        known = self.transport.get_extra_info("socket")
+        if known is not None:
+            known.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.transport.abort()
 
     def _too_slow(self) -> None:
         self._timer = None
         if self._head:
             self._refuse(b"408 Request Timeout", b"the request did not arrive in time")
         else:
-            self.transport.abort()
+            self._abort()
 
     def _refuse(self, status: bytes, message: bytes) -> None:
         """Answer outside any request and close; nothing more is read."""
@@ -156,7 +167,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
-            self.transport.abort()  # inside a reply there is no place for another
+            self._abort()  # inside a reply there is no place for another
             return
         self.transport.write(
             b"HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s"
