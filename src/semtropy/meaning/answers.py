@@ -51,7 +51,10 @@ _SENTENCE = re.compile(
     r"|^(?:use|call|run|press|type) \S",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"`([^`]+)`|\w[\w.]*\([^()]*\)|(?<!\S)--?[a-zA-Z][\w-]*|(?<!\S)\w*_\w+|(?<!\S)\w+~\w+")
+_CODE = re.compile(
+    r"`([^`]+)`|\w[\w.]*\([^()]*\)|(?<!\S)--?[a-zA-Z][\w-]*|(?<!\S)\w*_\w+|(?<!\S)\w+~\w+"
+    r"|(?<!\S)(?:[=!<>]==?|[-+*/%:]=|&&|\|\||<<|>>|\*\*|//|\+\+|\?\?)(?=[\s.,;)]|$)"
+)
 _QUOTED = re.compile(r"`([^`]+)`")
 _CODE_AFTER = re.compile(
     r"(?<=[.!])\s*\n```.*\Z", re.DOTALL
@@ -321,6 +324,8 @@ def other_code(a: str, b: str) -> bool:
 
     >>> other_code("Use `ls -a`.", "ls -l"), other_code("O(log n)", "It is O(n)."), other_code("Run ls -a", "`ls -a`")
     (True, True, False)
+    >>> other_code("Use `==`.", "===")
+    True
     """
     first, second = _code(a), _code(b)
     return bool(first and second and first - _code_words(b) and second - _code_words(a))

@@ -290,6 +290,13 @@ _NUMBER = re.compile(
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b\.?|\b\d{1,2}:\d{2}\b", re.IGNORECASE)
 _MEASURED = ("high", "tall", "long", "wide", "deep")  # after a letter that is a unit then: "330 m high"
 _SCALE_OF_DEGREES = re.compile(r"(?:°\s?|degrees? )?(celsius|centigrade|fahrenheit|kelvin|(?<=[° ])[cfk]\b)")
+_NAME_ASKED = re.compile(
+    r"\b(?:who|whom|whose|where|why|wer|wen|wem|wessen|wo|warum|où|pourquoi|quién|quiénes|dónde|por qué)\b"
+    r"|\bwhich (?:treaty|country|city|town|state|place|river|island|person|man|woman|team|club|company|party|ship|film"
+    r"|movie|book|novel|song|album|band|actor|actress|singer|author|writer|artist|painter|president|king|queen|empire"
+    r"|general|battle|language|animal|organ)\b",
+    re.IGNORECASE,
+)
 _ROMAN = re.compile(r"(?<=[a-z] )(?:[IVXLC]{2,7}\b|[IVX]\b(?!\.))")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
@@ -333,6 +340,8 @@ def contradict(a: str, b: str, question: str = "") -> bool:
     (False, True)
     >>> contradict("Born in 1900, he died in World War II.", "He died in World War II")
     False
+    >>> contradict("England won in 1966.", "England, by 4 to 2.", "Who won the World Cup in 1966?")
+    False
     """
     if len(a) > _LONGEST or len(b) > _LONGEST:
         return False
@@ -340,19 +349,29 @@ def contradict(a: str, b: str, question: str = "") -> bool:
     if not first.hard or not second.hard:
         return False
     asked = _numbers(question).hard if len(question) <= _LONGEST else ()
+    named = _NAME_ASKED.search(question) is not None
     for century in (False, True):
-        left, right = _alone(first, second, asked, century), _alone(second, first, asked, century)
+        left, right = (
+            _alone(one, other, asked, century=century, named=named)
+            for one, other in ((first, second), (second, first))
+        )
         if left and right:
             return True
     return False
 
 
-def _alone(one: _Numbers, other: _Numbers, asked: tuple[_Mention, ...], century: bool) -> bool:
-    """Whether `one` has a number that `other` lacks; one that the question has counts only if there is no other."""
+def _alone(
+    one: _Numbers, other: _Numbers, asked: tuple[_Mention, ...], *, century: bool, named: bool
+) -> bool:
+    """Whether `one` has a number that `other` lacks.
+
+    One that the question has counts only if there is no other, and not where the question asks for a name.
+    """
     mine = [mention for mention in one.hard if (mention.kind == "century") == century]
     news = [mention for mention in mine if not any(mention.matches(said) for said in asked)]
     known = (*other.hard, *other.soft)
-    return any(not any(mention.matches(theirs) for theirs in known) for mention in news or mine)
+    counted = news if news or named else mine
+    return any(not any(mention.matches(theirs) for theirs in known) for mention in counted)
 
 
 @lru_cache(4096)
