@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -684,7 +685,10 @@ class Verdict:
         Cost: 3 samples, 9 tokens, 2 judge calls, 0.5 s.
         Steady is not the same as true: a model that repeats the same error every time looks steady, too.
         """
-        return "\n".join(self.sentences())
+        headline, *rest = self.sentences()
+        if self.headline() == self.label() and self.claims:  # it does not say the answer, whose claims follow
+            rest.insert(0, textwrap.indent(self.answer.strip(), "  | ", lambda line: True))
+        return "\n".join([headline, *rest])
 
     def sentences(self) -> list[str]:
         """The sentences of `explain`. Further lines of an answer are indented, so that none looks like a sentence."""

@@ -80,4 +80,14 @@ def test_show_groups_lists_all_claims(script: str, capsys: pytest.CaptureFixture
     run(script, QUESTION, "--show-groups")
     assert 'steady: "Ada died in 1852." All 3 samples support it' in capsys.readouterr().out
     run(script, "Tell me about Bob.", "--show-groups")
-    assert capsys.readouterr().out.count("Ada wrote book") == 1  # each claim is listed once
+    listed = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("  | ")]
+    assert "\n".join(listed).count("Ada wrote book") == 1  # each claim is listed once
+
+
+def test_what_is_piped_has_the_answer_whose_claims_follow(
+    script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(script, "Tell me about Bob.")
+    headline, answer, *_ = capsys.readouterr().out.splitlines()
+    assert headline.startswith("Do not trust")
+    assert answer.startswith("  | Ada was born in")

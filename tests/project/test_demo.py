@@ -25,6 +25,8 @@ def test_the_demo_shows_three_verdicts(smollm2, capsys, monkeypatch):
     assert re.search(r"repeat its\s+first\s+answer\s+(more\s+than\s+)?\d+\s+times", out)
     assert "0 x" not in out
     assert " claims" in out
+    assert out.count("$ semtropy check ") == 3
+    assert "  | " in out  # the paragraph itself
 
 
 def test_the_demo_says_how_to_type_semtropy():

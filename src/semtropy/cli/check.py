@@ -222,7 +222,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if arguments.file is not None:
             return check_file(checker, arguments)
-        return _one(checker, prompt, arguments)
+        verdict, interrupted = check_one(checker, prompt, arguments)
+        return INTERRUPTED if interrupted else EXIT_CODES[verdict.outcome]
     finally:
         _keep_learned(checker, arguments)
         for model in arguments.opened:
@@ -403,7 +404,8 @@ _READ: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -> int:
+def check_one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -> tuple[Verdict, bool]:
+    """Check and print, live in a terminal; whether the user broke off."""
     steps: list[Step] = []
     interrupted = False
     try:
@@ -420,7 +422,7 @@ def _one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -> int
             raise
     verdict = checker.conclude(steps[-1])
     _print(verdict, arguments)
-    return INTERRUPTED if interrupted else EXIT_CODES[verdict.outcome]
+    return verdict, interrupted
 
 
 def _watch(checker: Checker, prompt: Prompt, arguments: argparse.Namespace, steps: list[Step]) -> None:

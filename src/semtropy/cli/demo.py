@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import textwrap
 from pathlib import Path
@@ -35,11 +36,9 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Three verdicts, and what sets them apart."""
-    from ..checking import check
-
-    known, obscure = (_show(question, check(question, rng=arguments.seed)) for question in (KNOWN, OBSCURE))
+    known, obscure = (_check(question, arguments.seed) for question in (KNOWN, OBSCURE))
     say(f"\n{textwrap.fill(summary(known, obscure), 100)}")
-    long = _show(PARAGRAPH, check(PARAGRAPH, rng=arguments.seed, max_tokens=PARAGRAPH_TOKENS))
+    long = _check(PARAGRAPH, arguments.seed, max_tokens=PARAGRAPH_TOKENS)
     say(
         f"\nEach claim of a paragraph gets a verdict. The same {long.samples} samples of it served all claims."
     )
@@ -48,13 +47,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _show(question: str, verdict: Verdict) -> Verdict:
-    """Print what was found."""
-    say(f"\n> {question}")
-    say(verdict.explain())
-    if verdict.samples and not verdict.claims:
-        say(textwrap.indent(verdict.show_groups(), "  "))
-    return verdict
+def _check(question: str, seed: int, **options: Any) -> Verdict:
+    """Check as `semtropy check` does, and print what it prints; the built-in model answers."""
+    from ..checking import Checker
+    from . import parser
+    from .check import check_one
+
+    given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    words = ["check", question, *given, "--seed", str(seed)]
+    say(f"\n$ semtropy {shlex.join(words)}")
+    arguments = parser(["check"]).parse_args(words)
+    arguments.show_groups = (
+        not sys.stdout.isatty() and question == OBSCURE
+    )  # a terminal shows them in any case
+    return check_one(Checker.load(**options), question, arguments)[0]
 
 
 def next_steps() -> list[str]:
