@@ -7,6 +7,7 @@ certain; everything else is None here and left to a network.
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 from functools import lru_cache
@@ -627,6 +628,43 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word
+
+
+# Explanations: two of one thing, each in words of its own, hardly ever entail each other.
+
+_EXPLAINS = re.compile(
+    r"\b(?:why|how (?:do|does|did|is|are|was|were|can|could|should|would|to)|explain|describe|what happens|what causes?d?"
+    r"|what (?:do|does|did) .*\b(?:do|describe|mean|say|state|measure)"
+    r"|what(?:'s| is| are| was| were) (?:the )?(?:\w+ )?(?:difference|purpose|role|function|meaning|reason|cause|point"
+    r"|idea|use|plot)\b"
+    r"|what(?:'s| is| are| was| were) an? "
+    r"|warum|wieso|weshalb|wie (?:funktioniert|entsteht|wird|kann)|was ist (?:eine?|der unterschied|der zweck)"
+    r"|pourquoi|comment (?!s')|qu'est[- ]ce qu'une?|quelle est la différence"
+    r"|por qué|cómo (?!se llama)|qué es una?|cuál es la diferencia)"
+    r"|^what(?:'s| is| are) (?!your |my |our |the \w+$)(?:[\w-]+ ){0,2}[\w-]+$"
+)
+_FEWEST_TOLD = 3  # words of an explanation, its question's aside
+
+
+@lru_cache(4096)
+def shared_by_explanations(question: str, a: str, b: str) -> float | None:
+    """The cosine of the words of two explanations, the question's aside; None where they are something else.
+
+    It is None, too, where each has a number that the other lacks, and where they differ only in the order of their words.
+
+    >>> asked = "Why does ice float on water?"
+    >>> shared_by_explanations(asked, "It is less dense than liquid water.", "Because ice is much less dense.")
+    0.5
+    >>> shared_by_explanations(asked, "It is 8% less dense.", "It is 9% less dense.")
+    >>> shared_by_explanations("Who floats on water?", "Ice floats on water.", "Wood floats on water.")
+    """
+    asked = _asked(question)
+    if max(len(a), len(b)) > _LONGEST or not _EXPLAINS.search(asked):
+        return None
+    one, other = (_content(text) - _content(asked) for text in (a, b))
+    if min(len(one), len(other)) < _FEWEST_TOLD or one == other or contradict(a, b, question):
+        return None
+    return len(one & other) / math.sqrt(len(one) * len(other))
 
 
 # Contradiction and silence: a passage contradicts a claim only where it says something else in the claim's place.

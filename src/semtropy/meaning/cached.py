@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def hand_on(judge: object, wrapper: object) -> None:
-    """Give a wrapper the judge's own name, `explain`, `unlike`, `competes`, `identity` and `warnings`, if it has them.
+    """Give a wrapper what the judge has of `name`, `explain`, `unlike`, `explanations`, `competes`, `identity`, `warnings`.
 
     None of them needs a judgement, so that there is nothing to cache, bound or time.
 
@@ -36,7 +36,7 @@ def hand_on(judge: object, wrapper: object) -> None:
     >>> hasattr(wrapper, "unlike")
     False
     """
-    for name in ("name", "explain", "unlike", "competes", "identity", "warnings"):
+    for name in ("name", "explain", "unlike", "explanations", "competes", "identity", "warnings"):
         if hasattr(judge, name):
             setattr(wrapper, name, getattr(judge, name))
 

@@ -1,10 +1,10 @@
 """Meanings of one question's answers, one answer at a time, without I/O.
 
 A new answer passes a cascade and stops at the first step that knows it: the same tokens or string, the same
-normalised string, the same number or date, and only then the judge, against the first answer of each meaning, the
-most frequent meaning first. The judge is not asked about a meaning that has an answer whose numbers conflict with the
-new one, nor where it has said that it need not be (`unlike`). An answer equivalent to two meanings joins one of them;
-no answer is ever moved.
+normalised string, the same number or date, and only then the judge, against the first answer of each meaning (the
+first few of explanations), the most frequent meaning first. The judge is not asked about a meaning that has an answer
+whose numbers conflict with the new one, nor where it has said that it need not be (`unlike`). An answer equivalent to
+two meanings joins one of them; no answer is ever moved.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ MODES = {
 PRIOR = 0.6  # the weight of the prior odds, fitted on sampled answers (docs/judge-card.md)
 _MOST = 2.0  # prior log-odds at most: more answers than the weight was fitted on make no stronger prior
 _SLACK = 1e-3  # what rounding in half precision may add to a probability
+_TELLINGS = 3  # of a meaning, with which a new explanation is compared: no two say quite the same
 _MEMBERS = 50  # different answers of a meaning that a new one's numbers are compared with
 
 
@@ -111,8 +112,9 @@ class Grouper:
 
     question   what was asked
     judge      who will be asked. Only what it says of its ways is read here: `identity`, what makes two answers one
-               without asking it (`IDENTITIES`: the text, its words, or amounts as well, the default); and
-               `unlike(triple)`, that it need not be asked because it would keep the two apart (mode strict only)
+               without asking it (`IDENTITIES`: the text, its words, or amounts as well, the default);
+               `unlike(triple)`, that it need not be asked because it would keep the two apart (mode strict only); and
+               `explanations(triple)`, that the two answers explain something
     mode       when two answers are one meaning: strict, relaxed or either (`MODES`)
     threshold  the probability of entailment from which a direction counts where the prior is even
     prior      how much the prior odds of joining a meaning count; 0 for the same threshold throughout
@@ -145,11 +147,11 @@ class Grouper:
             raise InputError(f"threshold is {threshold}: a probability between 0 and 1")
         self.question, self.mode, self.threshold, self.prior = question, mode, threshold, prior
         self._unlike = getattr(judge, "unlike", None) if mode == "strict" else None
+        self._explanations = getattr(judge, "explanations", lambda triple: False)
         self._identity = IDENTITIES.index(getattr(judge, "identity", IDENTITIES[-1]))
         self.tally = Tally()
         self._meanings: list[int] = []
         self._counts: list[int] = []
-        self._representatives: list[str] = []
         self._members: list[list[str]] = []
         self._comparisons: list[PairComparison] = []
         self._known: dict[object, int] = {}
@@ -179,7 +181,6 @@ class Grouper:
             meaning = yield from self._compare(text, normal)
         if meaning == len(self._counts):
             self._counts.append(0)
-            self._representatives.append(text)
             self._members.append([])
             if not normal:
                 self._silence = meaning
@@ -209,13 +210,15 @@ class Grouper:
             if meaning == self._silence:
                 continue
             rival = self._conflicting(meaning, text)
+            first = (self.question, self._members[meaning][0], text)
             if rival is None and self._unlike is not None:
-                first = self._representatives[meaning]
-                rival = first if self._unlike((self.question, first, text)) else None
+                rival = first[1] if self._unlike(first) else None
             if rival is not None:
                 self._comparisons.append(PairComparison(rival, text, None, None, None, joined=False))
-            elif (yield from self._same(meaning, text)):
-                return meaning
+                continue
+            for other in self._members[meaning][: _TELLINGS if self._explanations(first) else 1]:
+                if (yield from self._same(meaning, other, text)):
+                    return meaning
         return len(self._counts)
 
     def needed(self, meaning: int) -> float:
@@ -230,13 +233,13 @@ class Grouper:
         even = math.log(self.threshold / (1 - self.threshold))
         return 1 / (1 + math.exp(self.prior * min(max(odds, -_MOST), _MOST) - even))
 
-    def _same(self, meaning: int, text: str) -> Generator[list[Triple], Floats, bool]:
-        """Whether an answer means what the first answer of a meaning does.
+    def _same(self, meaning: int, other: str, text: str) -> Generator[list[Triple], Floats, bool]:
+        """Whether an answer means what another, of a meaning, does.
 
         The second direction is asked for only where the first leaves it open: most answers that differ fail in
         the first, which saves nearly half of the judge's work. Mode 'relaxed' needs both, in one batch.
         """
-        other, needed = self._representatives[meaning], self.needed(meaning)
+        needed = self.needed(meaning)
         there, back = (self.question, other, text), (self.question, text, other)
         self.tally += Tally(pairs=1)
         if self.mode == "relaxed":

@@ -19,7 +19,14 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ...errors import InputError
-from ..answers import competes, is_sentence, same_answer, without_code_after, without_placeholder
+from ..answers import (
+    competes,
+    is_sentence,
+    same_answer,
+    shared_by_explanations,
+    without_code_after,
+    without_placeholder,
+)
 from ..networks import OnnxEncoder, nearest, pieces, shorten
 from ..quantities import settled
 from ..scripts import readable, same_in_script, warn_unreadable, without_gloss
@@ -63,12 +70,19 @@ class _Reading(NamedTuple):
 
 
 class _Network(NamedTuple):
-    """A network with the places of its outputs and its calibration: a scale and, by form, a shift of the log-odds."""
+    """A network with the places of its outputs and its calibration.
+
+    scale   what the log-odds are multiplied with
+    hint    what a hint of wording adds to them
+    shared  what the words that two explanations share add, at most
+    shifts  what is added for each form that the network reads
+    """
 
     encoder: OnnxEncoder
     outputs: list[int]
     scale: float
     hint: float
+    shared: float
     shifts: dict[str, float]
 
 
@@ -105,18 +119,41 @@ class Builtin:
         """The probability of entailment, one value per triple.
 
         Of two sentences of which the network is in doubt, the mean log-odds of both directions: one often says more
-        than the other, which is beside the question. In code it is not.
+        than the other, which is beside the question. In code it is not. Of two explanations always, with what they
+        share.
         """
-        found = np.asarray(self.relation(batch)[:, 0])
+        shares = [self._shared(triple) for triple in batch]
+        found = np.zeros(len(batch))
+        rest = [n for n, share in enumerate(shares) if share is None]
+        found[rest] = self.relation([batch[n] for n in rest])[:, 0]
         doubtful = [
             n
-            for n, (_, a, b) in enumerate(batch)
-            if _DOUBT < found[n] < 1 - _DOUBT and form(a, b) == form(b, a) == "sentence" and "`" not in a + b
+            for n in rest
+            if _DOUBT < found[n] < 1 - _DOUBT
+            and form(*batch[n][1:]) == form(*_turned(batch[n])[1:]) == "sentence"
+            and "`" not in batch[n][1] + batch[n][2]
         ]
         if doubtful:
-            back = self.relation([(question, b, a) for question, a, b in (batch[n] for n in doubtful)])[:, 0]
+            back = self.relation([_turned(batch[n]) for n in doubtful])[:, 0]
             found[doubtful] = expit((logit(found[doubtful]) + logit(np.clip(back, _SURE, 1 - _SURE))) / 2)
+        told = [n for n, share in enumerate(shares) if share is not None]
+        if told:
+            found[told] = self._told([batch[n] for n in told], [shares[n] for n in told])
         return found
+
+    def _told(self, batch: Sequence[Triple], shares: Sequence[float | None]) -> Floats:
+        """The probability that two explanations are the same: both directions, and the words they share."""
+        both = [self._pairs(*triple)[0][0] for one in batch for triple in (one, _turned(one))]
+        hints = np.repeat(np.array(shares, dtype=float), 2)
+        supports = np.array([row[0] for row in self._judged(both, "explanation", hints)])
+        odds: Floats = logit(np.clip(supports, _SURE, 1 - _SURE)).reshape(-1, 2).mean(axis=1)
+        return np.asarray(expit(odds))
+
+    def _shared(self, triple: Triple) -> float | None:
+        """What two explanations share, where the network has to compare them."""
+        if "explanation" not in self._networks or self._known(*triple) is not None:
+            return None
+        return shared_by_explanations(*triple)
 
     def relation(self, batch: Sequence[Triple]) -> Floats:
         """Probabilities that `a` supports, contradicts or is silent about `b`, one row per triple."""
@@ -153,6 +190,10 @@ class Builtin:
         """
         return unlike(*triple[1:]) and self._known(*triple) is None
 
+    def explanations(self, triple: Triple) -> bool:
+        """Whether two answers are explanations, each in words of its own, which the network compares."""
+        return self._shared(triple) is not None
+
     def competes(self, triple: Triple) -> bool:
         """Whether a passage says something in the place of a claim: if not, it is silent about it.
 
@@ -170,9 +211,8 @@ class Builtin:
         if not pairs:
             return []
         network = self._networks[kind]()
-        rows = _calibrated(
-            network, network.encoder.logits(pairs), network.shifts[kind] + network.hint * hints
-        )
+        weight = network.shared if kind == "explanation" else network.hint
+        rows = _calibrated(network, network.encoder.logits(pairs), network.shifts[kind] + weight * hints)
         return [(float(row[0]), float(row[1]), float(row[2])) for row in rows]
 
     def _in_pieces(self, grid: list[list[tuple[str, str]]]) -> Row:
@@ -242,6 +282,11 @@ class Builtin:
         return _Reading(normal, tuple(self._encoder.ids(normal)), len(self._encoder.ids(text)))
 
 
+def _turned(triple: Triple) -> Triple:
+    question, a, b = triple
+    return question, b, a
+
+
 def _alike(a: str, b: str) -> tuple[str, str]:
     """Two answers without what changes nothing: code after an answer, placeholders, umlauts that one spells out."""
     a, b = (without_placeholder(without_code_after(text)) for text in (a, b))
@@ -265,7 +310,14 @@ def _later(
 def _network(encoder: OnnxEncoder, made: dict[str, Any]) -> _Network:
     outputs = [made["outputs"].index(name) for name in _OUTPUTS]
     calibration = made["calibration"]
-    return _Network(encoder, outputs, calibration["scale"], calibration["hint"], calibration["shift"])
+    return _Network(
+        encoder,
+        outputs,
+        calibration["scale"],
+        calibration["hint"],
+        calibration.get("shared", 0.0),
+        calibration["shift"],
+    )
 
 
 def _calibrated(network: _Network, logits: Floats, shifts: Floats | float) -> Floats:
