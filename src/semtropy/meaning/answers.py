@@ -633,8 +633,8 @@ def _stem(word: str) -> str:
 # Explanations: two of one thing, each in words of its own, hardly ever entail each other.
 
 _EXPLAINS = re.compile(
-    r"\b(?:why|how (?:do|does|did|is|are|was|were|can|could|should|would|to)|explain|describe|what happens|what causes?d?"
-    r"|what (?:do|does|did) .*\b(?:do|describe|mean|say|state|measure)"
+    r"\b(?:why|how (?:do|does|did|is|are|was|were|can|could|should|would|to)|explain|describe|what happens"
+    r"|what causes?d?|what (?:do|does|did) .*\b(?:do|describe|mean|say|state|measure)"
     r"|what(?:'s| is| are| was| were) (?:the )?(?:\w+ )?(?:difference|purpose|role|function|meaning|reason|cause|point"
     r"|idea|use|plot)\b"
     r"|what(?:'s| is| are| was| were) an? "
@@ -650,7 +650,7 @@ _FEWEST_TOLD = 3  # words of an explanation, its question's aside
 def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     """The cosine of the words of two explanations, the question's aside; None where they are something else.
 
-    It is None, too, where each has a number that the other lacks, and where they differ only in the order of their words.
+    It is None, too, where each has a number that the other lacks, and where only the order of their words differs.
 
     >>> asked = "Why does ice float on water?"
     >>> shared_by_explanations(asked, "It is less dense than liquid water.", "Because ice is much less dense.")

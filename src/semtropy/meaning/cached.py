@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def hand_on(judge: object, wrapper: object) -> None:
-    """Give a wrapper what the judge has of `name`, `explain`, `unlike`, `explanations`, `competes`, `identity`, `warnings`.
+    """Give a wrapper the judge's own name, and what else it has beside `entails`.
 
     None of them needs a judgement, so that there is nothing to cache, bound or time.
 
