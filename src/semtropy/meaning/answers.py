@@ -54,7 +54,7 @@ _SENTENCE = re.compile(
 )
 _CODE = re.compile(
     r"`([^`]+)`|\w[\w.]*\([^()]*\)|(?<!\S)--?[a-zA-Z][\w-]*|(?<!\S)\w*_\w+|(?<!\S)\w+~\w+"
-    r"|(?<!\S)(?:[=!<>]==?|[-+*/%:]=|&&|\|\||<<|>>|\*\*|//|\+\+|\?\?)(?=[\s.,;)]|$)"
+    r"|(?<!\S):\w+!?(?=[\s.,;)]|$)|(?<!\S)(?:[=!<>]==?|[-+*/%:]=|&&|\|\||<<|>>|\*\*|//|\+\+|\?\?)(?=[\s.,;)]|$)"
 )
 _QUOTED = re.compile(r"`([^`]+)`")
 _CODE_AFTER = re.compile(
@@ -335,13 +335,22 @@ def other_code(a: str, b: str) -> bool:
 def same_code(a: str, b: str) -> bool:
     """Whether both texts quote the same code or command, word for word, and neither denies anything.
 
+    One word of code, where that is all of a text, need not be quoted.
+
     >>> same_code("Use `ls -a`.", "Use the `ls` command with the `-a` flag."), same_code("`mv a b`", "Run `mv b a`.")
     (True, False)
     >>> same_code("Use `ls -a`.", "Do not use `ls -a`."), same_code("Paris", "Rome")
     (False, False)
+    >>> same_code(":q!", "Press Esc, then type :q! and Enter."), same_code("Run ls -r.", "Run rm -r.")
+    (True, False)
     """
+    if _denies(a) or _denies(b):
+        return False
     quoted = [[word for part in _QUOTED.findall(text) for word in part.split()] for text in (a, b)]
-    return bool(quoted[0]) and quoted[0] == quoted[1] and not (_denies(a) or _denies(b))
+    if all(quoted):
+        return quoted[0] == quoted[1]
+    one, other = _code(a), _code(b)
+    return len(one) == 1 and one == other and one in (_code_words(a), _code_words(b))
 
 
 def without_code_after(text: str) -> str:
@@ -632,16 +641,16 @@ def _stem(word: str) -> str:
 
 # Explanations: two of one thing, each in words of its own, hardly ever entail each other.
 
-_EXPLAINS = re.compile(
-    r"\b(?:why|how (?:do|does|did|is|are|was|were|can|could|should|would|to)|explain|describe|what happens"
-    r"|what causes?d?|what (?:do|does|did) .*\b(?:do|describe|mean|say|state|measure)"
-    r"|what(?:'s| is| are| was| were) (?:the )?(?:\w+ )?(?:difference|purpose|role|function|meaning|reason|cause|point"
-    r"|idea|use|plot)\b"
-    r"|what(?:'s| is| are| was| were) an? "
-    r"|warum|wieso|weshalb|wie (?:funktioniert|entsteht|wird|kann)|was ist (?:eine?|der unterschied|der zweck)"
-    r"|pourquoi|comment (?!s')|qu'est[- ]ce qu'une?|quelle est la différence"
-    r"|por qué|cómo (?!se llama)|qué es una?|cuál es la diferencia)"
-    r"|^what(?:'s| is| are) (?!your |my |our |the \w+$)(?:[\w-]+ ){0,2}[\w-]+$"
+_EXPLAINED = re.compile(
+    r"\b(?:why|how|what|explain|describe|warum|wieso|weshalb|wie|was|pourquoi|comment|qu'|que|quoi|por qué|cómo|qué"
+    r"|perché|come|cosa)\b"
+    r"|^(?:who|wer|qui|quién|chi) (?:is|was|are|were|ist|war|est|était|es|fue|era|è) (?!the\b|your\b|my\b)[^,]+$"
+)
+_NAMED = re.compile(
+    r"\b(?:whom|whose|where|when|which|wen|wem|wessen|wo|wann|welche[rsmn]?|où|quand|quel(?:le)?s?|dónde|cuándo|cuál"
+    r"|dove|quando|quale)\b"
+    r"|\b(?:who|wer|qui|quién|chi)\b(?:.* (?:of|in|at|for|von|der|des|de|del|di)\b|(?! (?:is|was|are|were|ist|war|est"
+    r"|était|es|fue|era|è)\b))"
 )
 _FEWEST_TOLD = 3  # words of an explanation, its question's aside
 
@@ -650,7 +659,8 @@ _FEWEST_TOLD = 3  # words of an explanation, its question's aside
 def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     """The cosine of the words of two explanations, the question's aside; None where they are something else.
 
-    It is None, too, where each has a number that the other lacks, and where only the order of their words differs.
+    An explanation is what answers neither with a name, a place or an amount nor with yes or no. It is None, too, where
+    each has a number that the other lacks, and where only the order of their words differs.
 
     >>> asked = "Why does ice float on water?"
     >>> shared_by_explanations(asked, "It is less dense than liquid water.", "Because ice is much less dense.")
@@ -659,10 +669,12 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     >>> shared_by_explanations("Who floats on water?", "Ice floats on water.", "Wood floats on water.")
     """
     asked = _asked(question)
-    if max(len(a), len(b)) > _LONGEST or not _EXPLAINS.search(asked):
+    if not _EXPLAINED.search(asked) or _NAMED.search(asked) or _AMOUNT_ASKED.search(asked):
         return None
     one, other = (_content(text) - _content(asked) for text in (a, b))
-    if min(len(one), len(other)) < _FEWEST_TOLD or one == other or contradict(a, b, question):
+    if max(len(a), len(b)) > _LONGEST or min(len(one), len(other)) < _FEWEST_TOLD or one == other:
+        return None
+    if contradict(a, b, question):
         return None
     return len(one & other) / math.sqrt(len(one) * len(other))
 
