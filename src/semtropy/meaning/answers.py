@@ -652,6 +652,7 @@ _NAMED = re.compile(
     r"|\b(?:who|wer|qui|quién|chi)\b(?:.* (?:of|in|at|for|von|der|des|de|del|di)\b|(?! (?:is|was|are|were|ist|war|est"
     r"|était|es|fue|era|è)\b))"
 )
+_TELLS = re.compile(r"(?:to|because|by|for|an?|when|if|um|weil|pour|parce|para|porque|per)\b", re.IGNORECASE)
 _FEWEST_TOLD = 3  # words of an explanation, its question's aside
 
 
@@ -660,7 +661,7 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     """The cosine of the words of two explanations, the question's aside; None where they are something else.
 
     An explanation is what answers neither with a name, a place or an amount nor with yes or no. It is None, too, where
-    each has a number that the other lacks, and where only the order of their words differs.
+    each has a number or a name that the other lacks, and where only the order of their words differs.
 
     >>> asked = "Why does ice float on water?"
     >>> shared_by_explanations(asked, "It is less dense than liquid water.", "Because ice is much less dense.")
@@ -674,7 +675,10 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     one, other = (_content(text) - _content(asked) for text in (a, b))
     if max(len(a), len(b)) > _LONGEST or min(len(one), len(other)) < _FEWEST_TOLD or one == other:
         return None
-    if contradict(a, b, question):
+    if not any(is_sentence(text) or _TELLS.match(text) for text in (a, b)):
+        return None
+    names = [_content(" ".join(_NAME.findall(text[1:]))) - _content(asked) for text in (a, b)]
+    if contradict(a, b, question) or (names[0] - other and names[1] - one):
         return None
     return len(one & other) / math.sqrt(len(one) * len(other))
 
