@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .dates import MONTHS
+from .figures import in_figures
 from .quantities import Quantity, contradict, quantity, settled
-from .spelling import SMALL_WORDS, TELLING_WORDS, normalise, plain_signs, without_accents
+from .spelling import ABOUT, SMALL_WORDS, TELLING_WORDS, normalise, plain_signs, without_accents
 
 _LONGEST = 300  # characters of an answer: more is several statements
 _QUESTION = 1000  # characters at the end of a prompt in which its question stands
@@ -79,13 +80,19 @@ _EQUATION = re.compile(  # "2 * 14 = 28", "\\(19 \\times 4 = 76\\)", "$2 \\times
     r"(?P<result>-?[$€£]?\d(?:[\d.,]*\d)?)(?:\s?\\[)\]]|\$(?!\d))?"
 )
 _AMOUNT_ASKED = re.compile(
-    r"^what (?:is|was|are|were) .*\b(?:rate|price|cost|temperature|distance|speed|height|length|weight|number|size"
-    r"|boiling point|melting point|freezing point|population|depth|altitude|elevation|duration|lifespan)\b|"
-    r"^what(?:'s| is| are) [\d($€£]|"
+    r"^what(?:'s| is| was| are| were) .*\b(?:rate|price|cost|fee|fare|salary|revenue|balance|limit|share|fraction|ratio"
+    r"|temperature|distance|speed|height|length|width|depth|weight|mass|charge|area|volume|capacity|size|dose|dosage"
+    r"|boiling point|melting point|freezing point|population|number|altitude|elevation|duration|lifespan|age|score)\b|"
+    r"^what(?:'s| is| are) [\d($€£]|\bwhat (?:does|do|did) .*\b(?:cost|weigh|measure)\b|"
     r"\bhow (?:many|much|long|far|old|tall|high|often|fast|big|large|heavy|deep|wide|hot|cold)\b|^when\b"
-    r"|\b(?:what|which) (?:year|time|date|temperature|percentage|age|number|size|port|price)\b"
-    r"|\bwie ?(?:viele?|lange|hoch|weit|alt|groß|oft|schnell)\b|\bwann\b|\bcombien\b|\bquand\b|\ben quelle année\b"
-    r"|\bcuánt[oa]s?\b|\bcuándo\b"
+    r"|\b(?:what|which) (?:year|time|date|temperature|percentage|share|fraction|age|number|size|port|price)\b"
+    r"|\bwie ?(?:viele?|lange|hoch|weit|alt|groß|oft|schnell|schwer|tief|teuer|warm)\b|\bwann\b|^was (?:kostet|wiegt)\b"
+    r"|\bcombien\b|\bquand\b|\ben quelle année\b|\bcuánt[oa]s?\b|\bcuándo\b|\bquant[oaie]\b|\bquando\b"
+    r"|(?:quelle heure|qué hora|che ora|que horas)\b|\b(?:quel(?:le)?|cuál|qual|welche|was) (?:est|es|è|é|ist)\b.*"
+    r"\b(?:vitesse|hauteur|longueur|profondeur|taille|distance|superficie|population|température|taux|prix|poids|durée"
+    r"|velocidad|altura|longitud|distancia|superficie|población|temperatura|precio|peso|altitud|velocità|altezza|lunghezza"
+    r"|distanza|popolazione|prezzo|velocidade|comprimento|distância|população|preço|\w*geschwindigkeit|höhe|länge"
+    r"|entfernung|fläche|\w*temperatur|einwohnerzahl|preis)\b"
 )
 _PERIODS = {
     "second": 1, "minute": 60, "hour": 3600, "day": 86400, "daily": 86400, "week": 604800, "month": 2629746,
@@ -95,6 +102,7 @@ _RATE = re.compile(  # "$20 per month", "20 dollars monthly", "60 beats a minute
     rf"(?P<amount>[$€£]?\d[\d.,]*(?: \w+)?)(?:(?: ?/ ?| (?:per|an?|each|every) )(?P<period>{'|'.join(_PERIODS)})\b"
     r"| (?P<often>hour|daily|week|month|quarter|year|annual)(?:ly|(?<=daily))\b)"
 )
+_LONGEST_AMOUNT = 6  # words: "2.5 million kilometres per hour"
 _SPAN = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*) (?:(?:business|working|full|whole) )?(\w+)")
 _NUMERAL = re.compile(
     rf"[-+$€£¥]?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
@@ -190,13 +198,13 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     one, other = polarity(question, a), polarity(question, b)
     if one is not None or other is not None:
         return None if None in (one, other) else one == other
-    if not any(is_sentence(text) or _EQUATION.search(text) for text in (a, b)):
+    amounts = _same_amount(question, in_figures(a, question), in_figures(b, question))
+    if amounts is not None:
+        return amounts
+    if _is_phrase(a) and _is_phrase(b):
         if _same_but_kind(question, a, b):
             return True
         return None  # of two phrases, "Law" and "Law of Conservation", the longer may say more
-    amounts = _same_amount(question, a, b)
-    if amounts is not None:
-        return amounts
     first, second = bare_answer(question, a), bare_answer(question, b)
     if first is None or second is None:
         return None
@@ -219,7 +227,19 @@ def _same_amount(question: str, a: str, b: str) -> bool | None:
     else:
         first, second = amount_said(question, a), amount_said(question, b)
         same = first is not None and second is not None and _equal(first, second, question)
+        if same and _is_phrase(a) and _is_phrase(b):
+            same = _only(question, a, first) or _only(question, b, second)
+            same = same and not any(map(str.isdigit, "".join(_content(question) & (_content(a) | _content(b)))))
     return True if same else False if _apart(question, a, b) else None
+
+
+def _is_phrase(text: str) -> bool:
+    return not (is_sentence(text) or _EQUATION.search(text))
+
+
+def _only(question: str, text: str, amount: str) -> bool:
+    """Whether a phrase says no more than its amount, beside words of the question."""
+    return _content(text) <= _content(amount) | _content(question) | _content(" ".join(ABOUT))
 
 
 def _apart(question: str, a: str, b: str) -> bool:
@@ -285,6 +305,7 @@ def amount_said(question: str, text: str) -> str | None:
         return text
     results = [match["result"] for match in _EQUATION.finditer(text)]
     words = [word.strip(_MARKS) for word in _EQUATION.sub(r" \g<result> ", text).split()]
+    words = [word for word in words if word]
     asked = set(_words(_asked(question)))
     telling = (TELLING_WORDS | _WITHIN) - asked
     if not asked.isdisjoint(_CLOSING):
@@ -294,13 +315,14 @@ def amount_said(question: str, text: str) -> str | None:
     found, place = [], 0
     given = set(_words(plain_signs(question[-_QUESTION:])))
     while place < len(words):
-        part = _leading_amount(words[place : place + 4], asked)
+        part = _leading_amount(words[place : place + _LONGEST_AMOUNT], asked)
         if part is not None:
-            found.append(part)
+            marked = place > 0 and words[place - 1].casefold().removeprefix("~") in ABOUT
+            found.append(f"about {part}" if marked else part)
         elif any(map(str.isdigit, words[place])) and words[place].casefold() not in given:
             return None  # a number that is not read: "60-100", "v2"
         place += 1 if part is None else len(part.split(" "))
-    new = [part for part in found if not set(part.casefold().split()) <= given]
+    new = [part for part in found if not set(part.removeprefix("about ").casefold().split()) <= given]
     if results and new and new[-1].split()[0] == results[-1].strip(_MARKS):
         return new[-1]
     converted = all(_equal(new[0], each, question) for each in new[1:])  # "324 m (1,063 ft)"
@@ -603,6 +625,8 @@ def _same_but_kind(question: str, a: str, b: str) -> bool:
 
     >>> _same_but_kind("Which river is it?", "the river Seine", "Seine"), _same_but_kind("Who?", "Seine river", "Seine")
     (True, False)
+    >>> _same_but_kind("Which place was it?", "3rd", "third place")
+    True
     >>> _same_but_kind("¿Cuál es el río más largo?", "Rio Amazonas", "Amazonas")
     True
     """
@@ -610,9 +634,10 @@ def _same_but_kind(question: str, a: str, b: str) -> bool:
     if kind is None:
         return False
     named = [_words(without_accents(plain_signs(text))) for text in (a, b, kind[1])]
-    first, second, asked = ([word for word in words if word not in _ARTICLES] for words in named)
+    first, second, asked = (" ".join(word for word in words if word not in _ARTICLES) for words in named)
     shorter, longer = sorted((first, second), key=len)
-    return bool(shorter) and longer in ([*shorter, *asked], [*asked, *shorter])
+    rest = longer.removesuffix(f" {asked}").removeprefix(f"{asked} ")
+    return bool(shorter) and rest != longer and (rest == shorter or _equal(rest, shorter, question))
 
 
 def _words(text: str) -> list[str]:
