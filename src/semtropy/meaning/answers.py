@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .dates import MONTHS
 from .figures import in_figures
-from .quantities import Quantity, contradict, quantity, settled
+from .quantities import Quantity, contradict, quantity, read_figures, settled
 from .spelling import ABOUT, SMALL_WORDS, TELLING_WORDS, normalise, plain_signs, without_accents
 
 _LONGEST = 300  # characters of an answer: more is several statements
@@ -104,6 +104,7 @@ _RATE = re.compile(  # "$20 per month", "20 dollars monthly", "60 beats a minute
 )
 _LONGEST_AMOUNT = 6  # words: "2.5 million kilometres per hour"
 _SPAN = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*) (?:(?:business|working|full|whole) )?(\w+)")
+_FIGURE = re.compile(r"\d[\d.,]*")
 _NUMERAL = re.compile(
     rf"[-+$€£¥]?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
 )
@@ -147,6 +148,7 @@ _AUXILIARY = frozenset({
 _WITHIN = frozenset(
     {"spring", "summer", "autumn", "fall", "winter", "end", "beginning", "middle", "mid", "least"}
 )
+_BEFORE_CHRIST = re.compile(r"\d ?(?:bc|b\.c)", re.IGNORECASE)
 _NOT = frozenset({"not", "nicht", "kein", "keine", "keinen", "keiner", "keinem"})
 _EMPHASIS = frozenset(
     {"indeed", "really", "actually", "also", "generally", "usually", "normally", "in", "fact"}
@@ -219,27 +221,38 @@ def _equal(first: str, second: str, question: str) -> bool:
 
 def _same_amount(question: str, a: str, b: str) -> bool | None:
     """Whether both give one amount, and the same, where an amount is asked for; None where that is not certain."""
-    if not _AMOUNT_ASKED.search(_asked(question)):
+    if (
+        not _AMOUNT_ASKED.search(_asked(question))
+        or len(set(map(bool, map(_BEFORE_CHRIST.search, (a, b))))) > 1
+    ):
         return None
     spans = [_RANGE.findall(_EQUATION.sub(r" \g<result> ", plain_signs(text))) for text in (a, b)]
     if any(spans):
-        same = len(spans[0]) == 1 and spans[0] == spans[1] and not contradict(a, b, question)
+        alone = all(len(_FIGURE.findall(text)) == 2 for text in (a, b) if _is_phrase(text))
+        same = len(spans[0]) == 1 and spans[0] == spans[1] and alone and not contradict(a, b, question)
     else:
-        first, second = amount_said(question, a), amount_said(question, b)
-        same = first is not None and second is not None and _equal(first, second, question)
-        if same and _is_phrase(a) and _is_phrase(b):
-            same = _only(question, a, first) or _only(question, b, second)
-            same = same and not any(map(str.isdigit, "".join(_content(question) & (_content(a) | _content(b)))))
+        same = _same_one(question, a, b)
     return True if same else False if _apart(question, a, b) else None
+
+
+def _same_one(question: str, a: str, b: str) -> bool:
+    """Whether each gives one amount, and the same; of two phrases, one must say no more than that."""
+    first, second = amount_said(question, a), amount_said(question, b)
+    if first is None or second is None or not _equal(first, second, question):
+        return False
+    if not (_is_phrase(a) and _is_phrase(b)):
+        return True
+    asked = _content(question)
+    repeated = asked & (
+        _content(a) | _content(b)
+    )  # a number of the question is part of what is said: "5 of 12"
+    return not any(map(str.isdigit, "".join(repeated))) and any(
+        _content(text) <= _content(amount) | asked | ABOUT for text, amount in ((a, first), (b, second))
+    )
 
 
 def _is_phrase(text: str) -> bool:
     return not (is_sentence(text) or _EQUATION.search(text))
-
-
-def _only(question: str, text: str, amount: str) -> bool:
-    """Whether a phrase says no more than its amount, beside words of the question."""
-    return _content(text) <= _content(amount) | _content(question) | _content(" ".join(ABOUT))
 
 
 def _apart(question: str, a: str, b: str) -> bool:
@@ -254,7 +267,8 @@ def _span(question: str, text: str) -> tuple[Quantity, Quantity] | None:
     """The least and the largest amount that a text gives: "3 to 5 business days"."""
     ranges = _SPAN.findall(plain_signs(text))
     if ranges:
-        ends = [quantity(f"{end} {ranges[0][2]}") for end in ranges[0][:2]] if len(ranges) == 1 else []
+        alone = len(_FIGURE.findall(plain_signs(text))) == 2
+        ends = [quantity(f"{end} {ranges[0][2]}") for end in ranges[0][:2]] if alone else []
     else:
         said = amount_said(question, text)
         ends = [None if said is None else quantity(said)] * 2
@@ -333,7 +347,7 @@ def _leading_amount(words: list[str], asked: set[str]) -> str | None:
     """The amount that some words begin with, without the noun where it is the one that is asked for."""
     for size in range(len(words), 0, -1):
         part = " ".join(words[:size])
-        amount = quantity(part) if _NUMERAL.match(part.casefold()) else None
+        amount = read_figures(part) if _NUMERAL.match(part.casefold()) else None
         if amount is None:
             continue
         if not amount.thing or (size == 2 and _stem(amount.thing) not in map(_stem, asked)):
@@ -636,8 +650,8 @@ def _same_but_kind(question: str, a: str, b: str) -> bool:
     named = [_words(without_accents(plain_signs(text))) for text in (a, b, kind[1])]
     first, second, asked = (" ".join(word for word in words if word not in _ARTICLES) for words in named)
     shorter, longer = sorted((first, second), key=len)
-    rest = longer.removesuffix(f" {asked}").removeprefix(f"{asked} ")
-    return bool(shorter) and rest != longer and (rest == shorter or _equal(rest, shorter, question))
+    rests = {longer.removesuffix(f" {asked}"), longer.removeprefix(f"{asked} ")} - {longer}
+    return bool(shorter) and any(rest == shorter or _equal(rest, shorter, question) for rest in rests)
 
 
 def _words(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from .dates import read_date, read_time
 from .figures import in_figures
 from .number_words import SCALES, number, ordinal, share
 from .spelling import ABOUT, normalise, plain_signs
-from .units import CURRENCIES, UNITS, Unit, named
+from .units import CURRENCIES, Unit, each_time, named
 
 # Numbers as numbers, dates as dates, times as times: what a short answer amounts to, in any spelling or unit.
 #
@@ -26,9 +26,11 @@ from .units import CURRENCIES, UNITS, Unit, named
 # and `arithmetic` compares both.
 
 
+_LONGEST_AMOUNT = 60  # characters
+_LONGEST_NUMBER = 12  # words
 _SPANS = ("hour", "day", "week", "fortnight", "month", "year", "decade", "century", "millennium")
 _SYMBOL = re.compile(
-    r"(?P<sign>-?) ?(?P<symbol>(?:us|a|c|r)?\$|[€£¥₹₩₽]|(?:usd|eur|gbp|jpy|chf|inr|cny|aud|cad)(?= )) ?(?=-?[0-9])"
+    r"(?P<sign>-?) ?(?P<symbol>(?:us|a|c|r)?\$|[€£¥₹₩₽]|(?:usd|eur|gbp|jpy|chf|inr|cny|aud|cad)(?= )) ?(?=-?[0-9.])"
 )
 _GLUED = re.compile(r"(?<=[0-9])(?=(?!e[+-]?[0-9])/?[^\W\d_]|[%°$€£¥₹₩₽])")  # "5km"
 _NO_UNIT = ("or", "and", "to", "bc", "bce", "am", "pm")
@@ -37,6 +39,7 @@ _ZONE = re.compile(
     r" \(?((?:central european|eastern|central|mountain|pacific)(?: standard| daylight| summer)? time"
     r"|utc|gmt|bst|ist|jst|[ce]es?t|[cemp][sd]t)\)?$"
 )
+_NOT_PLAIN = {"north", "south", "east", "west", "less", "fewer"}  # what says more than "5 km long"
 _VARIABLE = re.compile(r"([a-z]) ?= ?(?=\S)")
 
 
@@ -91,12 +94,14 @@ def quantity(text: str) -> Quantity | None:
     >>> quantity("about 12"), quantity("12 or 13"), quantity("Paris")
     (None, None, None)
     """
-    return _quantity(text) if len(text) <= 60 else None
+    return read_figures(in_figures(text)) if len(text) <= _LONGEST_AMOUNT else None
 
 
 @lru_cache(4096)  # an answer is read again for each meaning it is compared with
-def _quantity(text: str) -> Quantity | None:
-    text = in_figures(text)
+def read_figures(text: str) -> Quantity | None:
+    """What a text with its amounts in figures (`in_figures`) amounts to, as `quantity`."""
+    if len(text) > _LONGEST_AMOUNT:
+        return None
     plain = _fractions(normalise(text))
     if not plain:
         return None
@@ -154,19 +159,19 @@ def _amount(text: str) -> Quantity | None:
         value = number(" ".join(words[:size]))
         if value is not None:
             rest = " ".join(words[size:])
-            if symbol:
-                value = -value if symbol["sign"] else value
-                return _in_unit(value, symbol["symbol"] + (f" {rest}" if rest else "")) if len(words) < 9 else None
-            return _of(value, rest)
+            if symbol is None:
+                return _of(value, rest)
+            return _in_unit(-value if symbol["sign"] else value, f"{symbol['symbol']} {rest}".rstrip())
     return None
 
 
 def _of(value: Fraction, unit: str) -> Quantity | None:
-    """So much of a unit, or so many of a thing."""
+    """An amount of a unit, or a count of things."""
     if unit in SCALES or number(unit) is not None or unit in _NO_UNIT:
         return None
     first, _, rest = unit.partition(" ")
-    for name in (unit, first) if rest.isalpha() else (unit,):  # "5 km long"
+    plain = first.isalpha() and rest.isalpha() and len(rest) > 1 and rest not in _NOT_PLAIN
+    for name in (unit, first) if plain else (unit,):  # "5 km long"
         if named(name) is not None:
             return _in_unit(value, name)
     if not re.fullmatch(r"[^\W\d]+(?: [^\W\d]+)?", unit) or len(unit) < 3:
@@ -186,12 +191,12 @@ def _in_unit(value: Fraction, name: str) -> Quantity | None:
 
 
 _LONGEST = 2000
-_LONGEST_NUMBER = 12  # words
+_MARK = rf"(?:{'|'.join(sorted(ABOUT))})\.?(?: de)?"
 _NUMBER = re.compile(
-    r"(?P<about>(?:(?<=~)|(?<=≈)|(?<!\w)(?:%s)\.?(?: de)?)\s?)?(?P<currency>(?:US|A|C|R)?\$|[€£¥₹₩₽])?\s?"
-    r"(?<![\w.])(?P<sign>[-+](?=[\d.]))?(?P<value>(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)(?:e[-+]?\d{1,3}\b)?)"
+    rf"(?P<about>(?:[~≈]|(?<!\w){_MARK})\s?)?(?P<currency>(?:US|A|C|R)?\$|[€£¥₹₩₽])?\s?(?<![\w.])(?P<sign>[-+](?=[\d.]))?"
+    r"(?P<value>(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)(?:e[-+]?\d{1,3}\b)?)"
     r"(?P<mark>st|nd|rd|th|'?s\b)?(?:\s?(?P<scale>thousand|million|billion|trillion)(?![a-zA-Z]))?"
-    r"(?:[ -]?(?P<unit>[%%€£]|(?:°\s?)?[^\W\d_]+(?:[/^][^\W_]+)?(?:\s[^\W\d_]+){0,2}))?" % "|".join(ABOUT),
+    r"(?:[ -]?(?P<unit>[%€£]|(?:°\s?)?[^\W\d_]+(?:[/^][^\W_]+)?(?:\s[^\W\d_]+){0,2}))?",
     re.IGNORECASE,
 )
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b\.?|\b\d{1,2}:\d{2}\b", re.IGNORECASE)
@@ -213,14 +218,19 @@ def _reconciled(a: Quantity, b: Quantity) -> bool:
         return False
     if "time" in (a.unit, b.unit):
         return a.unit == b.unit and (a.value - b.value) % 720 == 0
-    if a.unit and b.unit and a.unit != _CENTURY and not _rate_and_amount(a, b):
-        return any(
-            abs(x.value - y.value) * 200 <= abs(x.value) or _rounded(x, y) for x, y in _in_one_unit(a, b)
-        )
+    if a.unit and b.unit and a.unit != _CENTURY:
+        if a.unit != b.unit and a.unit.split("/")[0] == b.unit.split("/")[0]:
+            return a.written == b.written  # "5 metres", and "5 metres an hour"
+        return any(_near(x, y) or _rounded(x, y) for x, y in _in_one_unit(a, b))
     if a.written == b.written or a.value == b.value or (a.unit == b.unit and _rounded(a, b)):
         return True
     years = sorted((abs(a.written), abs(b.written)))
     return years[0] < 100 and 1000 <= years[1] < 2100 and years[1] % 100 == years[0]  # '45 and 1945
+
+
+def _near(a: Quantity, b: Quantity) -> bool:
+    """Whether two amounts of one kind differ by at most 0.5% in the unit of the first."""
+    return abs(_in_unit_of(a, b) - a.written) * 200 <= abs(a.written)
 
 
 class _Numbers(NamedTuple):
@@ -581,13 +591,14 @@ _WHEN_ASKED = re.compile(
 )
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1\d{3}|20\d{2})(?![\d,]|\.\d|s\b|\s?(?:BC|B\.C))", re.IGNORECASE)
 _ABOUT = re.compile(
-    rf"^\s*(?:it(?:'s| is) )?(?:(?:{'|'.join(ABOUT)})\b\.?(?: de\b)?|some(?= [\d$€£])|[~≈])\s?(?=\w|[$€£-])", re.IGNORECASE
+    rf"^\s*(?:it(?:'s| is) )?(?:{_MARK}(?!\w)|some(?= [\d$€£])|[~≈])\s?(?=\w|[$€£-])", re.IGNORECASE
 )
 _PEOPLE = re.compile(
-    r"\b(?:people|persons|inhabitants|residents|population|einwohner\w*|habitants|habitantes|abitanti|población|popolazione"
-    r"|população)\b", re.IGNORECASE
+    r"\b(?:people|persons|inhabitants|residents|population|einwohner\w*|habitant[es]*|abitanti|población|popolazione"
+    r"|população)\b",
+    re.IGNORECASE,
 )
-_CLOSE, _ROUGH = Fraction(1, 100), Fraction(3, 100)  # by how much rounding may change an amount
+_CLOSE, _ROUGH = Fraction(1, 100), Fraction(1, 50)  # by how much rounding may change an amount
 _DAYS = Fraction("30.436875")  # days in a mean Gregorian month
 
 
@@ -637,7 +648,7 @@ def _settled(a: str, b: str, question: str) -> bool | None:
 def _approximate(text: str) -> Quantity | None:
     """What the whole text amounts to, also after a word like "about"."""
     plain = _ABOUT.sub("", text)
-    found = quantity(plain)
+    found = read_figures(plain)
     return replace(found, about=True) if found is not None and plain != text else found
 
 
@@ -668,22 +679,19 @@ def _other_unit(a: Quantity, b: Quantity) -> bool | None:
         return None if abs(months.value * _DAYS * 86400 / seconds.value - 1) < Fraction(1, 40) else False
     if any(_same_size(x, y) for x, y in _in_one_unit(a, b)):
         return True
-    if _rate_and_amount(a, b):
-        return a.written == b.written
     return None if a.written == b.written and not (a.measure and b.measure) else False
-
-
-def _rate_and_amount(a: Quantity, b: Quantity) -> bool:
-    """Whether one is "$20 a month" and the other "$20": how often is for the question to say."""
-    return a.unit.startswith(f"{b.unit}/") or b.unit.startswith(f"{a.unit}/")
 
 
 def _in_one_unit(a: Quantity, b: Quantity) -> list[tuple[Quantity, Quantity]]:
     """The two amounts in the ways to read them that make them one kind."""
-    ways = [
-        [amount, *(_in_unit(amount.written, name) for name in _ALSO.get(amount.unit, ()))] for amount in (a, b)
-    ]
-    return [(x, y) for x in ways[0] for y in ways[1] if x and y and x.unit == y.unit]
+    return [(x, y) for x in _ways(a) for y in _ways(b) if x.unit == y.unit]
+
+
+def _ways(amount: Quantity) -> list[Quantity]:
+    """An amount, and what else it may mean: pounds a weight, "$20 a month" to a question for the month "$20"."""
+    names = (each_time(amount.name), *_ALSO.get(amount.unit, ()))
+    others = (_in_unit(amount.written, name) for name in names if name)
+    return [amount, *(replace(other, about=amount.about) for other in others if other)]
 
 
 def _bare(a: Quantity, b: Quantity, question: str) -> bool | None:
@@ -692,9 +700,10 @@ def _bare(a: Quantity, b: Quantity, question: str) -> bool | None:
     asked = set(question.casefold().replace("?", " ").split())
     if bare.value == said.written:
         people = _PEOPLE.search(said.name) and _PEOPLE.search(question)
-        return True if said.measure or said.name in asked or people else None
-    named_units = {name for name in asked if len(name) > 2 and name in UNITS and UNITS[name].base == said.unit}
-    if any(_same_size(replace(_in_unit(bare.value, name), about=bare.about), said) for name in named_units):
+        counted = said.unit in {word.removesuffix("s") for word in asked}
+        return True if said.measure or counted or people else None
+    ways = (_in_unit(bare.value, name) for name in asked if len(name) > 2)
+    if any(_same_size(replace(way, about=bare.about), said) for way in ways if way and way.unit == said.unit):
         return True
     return _rounded(bare, replace(said, unit="", name="")) if said.thing else False
 
@@ -712,23 +721,32 @@ def _rounded(a: Quantity, b: Quantity) -> bool:
     (True, True, False)
     >>> rounded("about 300,000 km/s", "299,792,458 m/s"), rounded("about 380,000", "376,248"), rounded("about 20", "19")
     (True, True, False)
+    >>> rounded("13.2 million", "13,205,279"), rounded("1507800", "1507808"), rounded("around 800", "793")
+    (True, False, False)
     """
-    if {a.unit, b.unit} & {"time", "time of twelve", "ordinal"} or (a.unit == "" and _a_year(a) and _a_year(b)):
-        return False
-    return _rounds_to(a, b) or _rounds_to(b, a)
+    years = a.unit == "" and _may_be_year(a) and _may_be_year(b)
+    exact = years or a.unit in ("time", "time of twelve", "ordinal")
+    return not exact and (_rounds_to(a, b) or _rounds_to(b, a))
 
 
 def _rounds_to(fine: Quantity, coarse: Quantity) -> bool:
-    value = coarse.measure.from_base(fine.value) if coarse.measure else fine.value
+    value = _in_unit_of(coarse, fine)
     step, size, off = _step(coarse.written), abs(coarse.written), abs(value - coarse.written)
-    if 2 * off > step:
-        return False
     if fine.about or coarse.about:
-        return off <= _ROUGH * size
+        return 2 * off <= step and off <= _ROUGH * size
     if fine.measure != coarse.measure:
-        return off <= (_ROUGH if size >= 10 * step else _CLOSE) * size
-    least = 10**6 if coarse.unit in _EXACT or coarse.thing else 10**4 if value.denominator == 1 else 0
-    return size >= max(least, 100 * step)
+        return 2 * off <= step and off <= (_ROUGH if size >= 10 * step else _CLOSE) * size
+    if coarse.unit in _EXACT or coarse.thing:
+        return 2 * off <= step and size >= 10**6 and 100 * step <= size < 10**4 * step
+    if value.denominator != 1:
+        step = min(step, Fraction(1))
+    elif size < 10**4:
+        return False
+    return 2 * off <= step and 100 * step <= size
+
+
+def _in_unit_of(other: Quantity, amount: Quantity) -> Fraction:
+    return other.measure.from_base(amount.value) if other.measure else amount.value
 
 
 def _step(value: Fraction) -> Fraction:
@@ -740,8 +758,8 @@ def _step(value: Fraction) -> Fraction:
     return Fraction(10 ** (len(digits) - len(digits.rstrip("0"))))
 
 
-def _a_year(amount: Quantity) -> bool:
-    return amount.value.denominator == 1 and 1000 <= amount.value <= 2100
+def _may_be_year(amount: Quantity) -> bool:
+    return amount.value.denominator == 1 and 100 <= amount.value <= 2100
 
 
 def _endless(a: Fraction, b: Fraction) -> bool:
@@ -779,4 +797,5 @@ def _says_all(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
 def _as_date(amount: Quantity) -> tuple[int, int, int] | None:
     if amount.date:
         return amount.date
-    return (int(amount.value), 0, 0) if amount.unit == "" and _a_year(amount) else None
+    year = amount.unit == "" and amount.value >= 1000 and _may_be_year(amount)
+    return (int(amount.value), 0, 0) if year else None

@@ -152,10 +152,10 @@ TITLES = frozenset({
 })  # fmt: skip
 
 # Before a number: "about 5 km" and "5 km" are one answer, "about 5 km" and "about 6 km" are two.
-ABOUT = (
-    "about", "approximately", "approx", "around", "roughly", "circa", "nearly", "almost", "ca", "etwa", "ungefähr", "rund",
-    "knapp", "environ", "presque", "unos", "unas", "aproximadamente", "cerca", "casi", "quasi", "quase",
-)  # fmt: skip
+ABOUT = frozenset({
+    "about", "approximately", "approx", "around", "roughly", "circa", "nearly", "almost", "ca", "etwa", "ungefähr",
+    "rund", "knapp", "environ", "presque", "unos", "unas", "aproximadamente", "cerca", "casi", "quasi", "quase",
+})  # fmt: skip
 
 # Articles, prepositions and auxiliaries.
 SMALL_WORDS = frozenset({
@@ -251,7 +251,7 @@ def same_wording(a: str, b: str) -> bool:
     if first == second and len(first) >= (4 if " " not in a + b else 5):  # "I ran" is not "Iran"
         return min(_longest_word(a), _longest_word(b)) >= 3
     longer, shorter = sorted((_words(a), _words(b)), key=len, reverse=True)
-    if shorter and len(longer) == len(shorter) + 1 and longer[0] in TITLES.union(ABOUT) and longer[1:] == shorter:
+    if shorter and len(longer) == len(shorter) + 1 and longer[0] in TITLES | ABOUT and longer[1:] == shorter:
         return True
     plain, bare = sorted((normalise(a), normalise(b)), key=len, reverse=True)
     found = _PREPOSITION.match(plain)

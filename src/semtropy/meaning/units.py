@@ -100,7 +100,7 @@ _MONEY = {
 
 
 def _read(table: dict[str, str]) -> dict[str, Unit]:
-    units = {}
+    units: dict[str, Unit] = {}
     for base, members in table.items():
         for member in members.split("|"):
             names, _, size = member.rpartition("=")
@@ -114,7 +114,9 @@ def _read(table: dict[str, str]) -> dict[str, Unit]:
 CURRENCIES = frozenset(_MONEY)
 UNITS = _read(_MEASURES) | _read(_MONEY)
 BASES = frozenset(unit.base for unit in UNITS.values())
-_DEGREES = re.compile(rf"(?:{'|'.join(n for n, unit in UNITS.items() if unit.base == 'degree')}) ?(?=[cfk]\b|\w{{6}})")
+_DEGREES = re.compile(
+    rf"(?:{'|'.join(name for name, unit in UNITS.items() if unit.base == 'degree')}) ?(?=[cfk]$|\w{{6}})"
+)
 _PER = re.compile(r" ?/ ?| (?:per|an?|each|every|pro|im|par|por|al?) ")
 _ADVERBS = {
     "hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year"
@@ -138,11 +140,27 @@ def named(name: str) -> Unit | None:
     if degrees:
         scale = UNITS.get(name[degrees.end() :], UNITS.get("°" + name[degrees.end() :]))
         return scale if scale is not None and scale.base == "kelvin" else None
-    thing, *period = _PER.split(name)
-    if not period and name.rpartition(" ")[2] in _ADVERBS:
-        thing, _, adverb = name.rpartition(" ")
-        period = [_ADVERBS[adverb]]
-    over, under = UNITS.get(thing), UNITS.get(period[0]) if len(period) == 1 else None
+    parts = _rate(name)
+    over, under = (UNITS[part] for part in parts) if parts else (None, None)
     if over is None or under is None or over.zero or under.base not in ("second", "month"):
         return None
     return Unit(f"{over.base}/{under.base}", over.factor / under.factor)
+
+
+def each_time(name: str) -> str | None:
+    """What a rate counts of which people often leave out how often: once a day, week, month or year.
+
+    >>> each_time("dollars a month"), each_time("litres daily"), each_time("km per hour"), each_time("km")
+    ('dollars', 'litres', None, None)
+    """
+    counted, period = _rate(name) or ("", "s")
+    return counted if UNITS[period].base == "month" or UNITS[period].factor >= 86400 else None
+
+
+def _rate(name: str) -> tuple[str, str] | None:
+    """The two units of a rate: "dollars" and "month" for "dollars a month" or "dollars monthly"."""
+    thing, *period = _PER.split(name)
+    if not period:
+        thing, _, adverb = name.rpartition(" ")
+        period = [_ADVERBS.get(adverb, "")]
+    return (thing, period[0]) if len(period) == 1 and thing in UNITS and period[0] in UNITS else None
