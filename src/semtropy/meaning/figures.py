@@ -37,7 +37,8 @@ _WORDS = {
     "zwölf douze doce dodici doze": "12", "fünfzehn quinze quince quindici": "15",
     "zwanzig vingt veinte venti vinte": "20", "dreißig trente treinta trenta trinta": "30",
     "vierzig quarante cuarenta quaranta quarenta": "40", "fünfzig cinquante cincuenta cinquanta cinquenta": "50",
-    "hundert cien cento cem": "100", "halbe halben demi media mezza mezzo mezz meia": "0.5",
+    "hundert cien cento cem": "100",
+    "halbe halben halbes halber demi media medio mezza mezzo mezz meia meio": "0.5",
     "anderthalb eineinhalb": "1.5", "zweieinhalb": "2.5",
 }  # fmt: skip
 _IN_FIGURES = {word: figures for words, figures in _WORDS.items() for word in words.split()}
@@ -67,7 +68,8 @@ def _word(match: re.Match[str]) -> str:
 def _and_a_half(match: re.Match[str]) -> str:
     said, unit = match["value"].lower(), match["unit"] or match["thing"]
     value = Fraction(1) if said in ("a", "an", "un", "une", "una", "um", "uma") else number(said)
-    return match[0] if value is None or named(unit.lower()) is None else f"{float(value) + 0.5} {unit}"
+    known = value is not None and value < 10**6 and named(unit.lower())
+    return f"{float(value) + 0.5} {unit}" if value is not None and known else match[0]
 
 
 def _part(match: re.Match[str]) -> str:
@@ -81,9 +83,9 @@ def _together(match: re.Match[str]) -> str:
     if first is None or second is None or first.base != second.base or first.zero or first.base in CURRENCIES:
         return match[0]
     whole, more = Fraction(match["whole"]) * first.factor / second.factor, Fraction(match["more"])
-    if first.factor <= more * second.factor or whole >= 10**5:
+    if first.factor <= more * second.factor:
         return match[0]
-    return f"{float(whole + more):g} {match['second']}"
+    return f"{float(whole + more)} {match['second']}".replace(".0 ", " ")
 
 
 def _date(match: re.Match[str]) -> str:
@@ -131,7 +133,8 @@ _EVERYWHERE = _steps(
     *((rf"(?<=\d) ?(?:{large}|{names})\b\.?(?: d[ei](?= )| d['’])?", f" {large} ") for large, names in _LARGE.items()),
     (rf"\b(?P<value>[\w.]+) (?:(?P<unit>[^\W\d]+) {_AND_A_HALF}|and a half (?P<thing>[^\W\d]+))\b", _and_a_half),
     (r"\b(?:(?P<three>three )|an? |one )?(?P<part>half|quarters?)(?: of)? (?:an?|one) (?P<unit>[^\W\d]+)", _part),
-    (rf"\b(?P<whole>\d+) ?(?P<first>{_UNIT})(?:,| and| und| et| y| e)? (?P<more>\d+) ?(?P<second>{_UNIT})", _together),
+    (rf"\b(?P<whole>\d{{1,5}}) ?(?P<first>{_UNIT})(?:,| and| und| et| y| e)? (?P<more>\d\d?) ?(?P<second>{_UNIT})",
+     _together),
 )  # fmt: skip
 _IN_OTHER_LANGUAGES = _steps(
     (rf"(?<![\d/])(\d\d?)/(\d\d?)/(\d{{4}}){_ENDS}", _date),

@@ -22,8 +22,8 @@ from .units import CURRENCIES, Unit, each_time, named
 
 # Numbers as numbers, dates as dates, times as times: what a short answer amounts to, in any spelling or unit.
 #
-# Only an answer that is a quantity and nothing else is read here; `mentions` reads the numbers within longer answers,
-# and `arithmetic` compares both.
+# Only an answer that is a quantity and nothing else is read here; `contradict` reads the numbers within longer answers,
+# and `settled` compares both.
 
 
 _LONGEST_AMOUNT = 60  # characters
@@ -80,10 +80,11 @@ class Quantity:
         return "" if self.date or self.unit in _NOT_COUNTED or self.measure else self.unit
 
 
-def quantity(text: str) -> Quantity | None:
+def quantity(text: str, question: str = "") -> Quantity | None:
     """What the whole text amounts to, or None when it is more or other than a number, a date or a time.
 
-    text  an answer, as it was sampled
+    text      an answer, as it was sampled
+    question  what was asked; figures are read as its language writes them
 
     >>> quantity("twelve") == quantity("12.0") == quantity(" 12. ")
     True
@@ -94,7 +95,7 @@ def quantity(text: str) -> Quantity | None:
     >>> quantity("about 12"), quantity("12 or 13"), quantity("Paris")
     (None, None, None)
     """
-    return read_figures(in_figures(text)) if len(text) <= _LONGEST_AMOUNT else None
+    return read_figures(in_figures(text, question)) if len(text) <= _LONGEST_AMOUNT else None
 
 
 @lru_cache(4096)  # an answer is read again for each meaning it is compared with
@@ -688,7 +689,7 @@ def _in_one_unit(a: Quantity, b: Quantity) -> list[tuple[Quantity, Quantity]]:
 
 
 def _ways(amount: Quantity) -> list[Quantity]:
-    """An amount, and what else it may mean: pounds a weight, "$20 a month" to a question for the month "$20"."""
+    """An amount and what else it may mean: pounds a weight, and "$20 a month" the "$20" of a monthly price."""
     names = (each_time(amount.name), *_ALSO.get(amount.unit, ()))
     others = (_in_unit(amount.written, name) for name in names if name)
     return [amount, *(replace(other, about=amount.about) for other in others if other)]
@@ -711,7 +712,9 @@ def _bare(a: Quantity, b: Quantity, question: str) -> bool | None:
 def _rounded(a: Quantity, b: Quantity) -> bool:
     """Whether one of two amounts of one kind is the other, rounded to the digits that it is written with.
 
-    A round number says how exact it is: 10,000 and more, decimals, a number marked as approximate, or another unit.
+    Zeros at the end of a whole number are no digits. A number marked as approximate may be off by 2%, and so may a
+    conversion to two digits; a conversion to one digit by 1%. Otherwise three digits must agree, of measures with
+    decimals or from 10,000 on; counts, money and percentages are exact, but for round ones from a million on.
 
     >>> def rounded(a: str, b: str) -> bool:
     ...     return _rounded(_approximate(a), _approximate(b))
@@ -730,19 +733,19 @@ def _rounded(a: Quantity, b: Quantity) -> bool:
 
 
 def _rounds_to(fine: Quantity, coarse: Quantity) -> bool:
-    value = _in_unit_of(coarse, fine)
-    step, size, off = _step(coarse.written), abs(coarse.written), abs(value - coarse.written)
-    if fine.about or coarse.about:
-        return 2 * off <= step and off <= _ROUGH * size
-    if fine.measure != coarse.measure:
-        return 2 * off <= step and off <= (_ROUGH if size >= 10 * step else _CLOSE) * size
-    if coarse.unit in _EXACT or coarse.thing:
-        return 2 * off <= step and size >= 10**6 and 100 * step <= size < 10**4 * step
-    if value.denominator != 1:
-        step = min(step, Fraction(1))
-    elif size < 10**4:
+    """Whether the second is the first, rounded."""
+    value, size, step = _in_unit_of(coarse, fine), abs(coarse.written), _step(coarse.written)
+    about, converted = fine.about or coarse.about, fine.measure != coarse.measure
+    if value.denominator != 1 and not (about or converted):
+        step = min(step, Fraction(1))  # beside 169.7 cm, 170 cm has three digits
+    off, digits = abs(value - coarse.written), size / step  # 10 to 99 for two digits
+    if 2 * off > step:
         return False
-    return 2 * off <= step and 100 * step <= size
+    if about or converted:
+        return off <= (_ROUGH if about or digits >= 10 else _CLOSE) * size
+    if coarse.unit in _EXACT or coarse.thing:
+        return size >= 10**6 and 100 <= digits < 10**4
+    return digits >= 100 and (value.denominator != 1 or size >= 10**4)
 
 
 def _in_unit_of(other: Quantity, amount: Quantity) -> Fraction:
