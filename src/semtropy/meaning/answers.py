@@ -8,7 +8,6 @@ certain; everything else is None here and left to a network.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -93,14 +92,6 @@ _AMOUNT_ASKED = re.compile(
     r"|velocidad|altura|longitud|distancia|superficie|población|temperatura|precio|peso|altitud|velocità|altezza|lunghezza"
     r"|distanza|popolazione|prezzo|velocidade|comprimento|distância|população|preço|\w*geschwindigkeit|höhe|länge"
     r"|entfernung|fläche|\w*temperatur|einwohnerzahl|preis)\b"
-)
-_PERIODS = {
-    "second": 1, "minute": 60, "hour": 3600, "day": 86400, "daily": 86400, "week": 604800, "month": 2629746,
-    "quarter": 3 * 2629746, "year": 12 * 2629746, "annual": 12 * 2629746,
-}  # fmt: skip
-_RATE = re.compile(  # "$20 per month", "20 dollars monthly", "60 beats a minute"
-    rf"(?P<amount>[$€£]?\d[\d.,]*(?: \w+)?)(?:(?: ?/ ?| (?:per|an?|each|every) )(?P<period>{'|'.join(_PERIODS)})\b"
-    r"| (?P<often>hour|daily|week|month|quarter|year|annual)(?:ly|(?<=daily))\b)"
 )
 _LONGEST_AMOUNT = 6  # words: "2.5 million kilometres per hour"
 _SPAN = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*) (?:(?:business|working|full|whole) )?(\w+)")
@@ -194,9 +185,6 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     for said in ((_chord(a), _chord(b)), (_choice(question, a), _choice(question, b))):
         if None not in said:
             return said[0] == said[1]
-    rates = _same_rate(a, b)
-    if rates is not None:
-        return rates
     one, other = polarity(question, a), polarity(question, b)
     if one is not None or other is not None:
         return None if None in (one, other) else one == other
@@ -236,19 +224,28 @@ def _same_amount(question: str, a: str, b: str) -> bool | None:
 
 
 def _same_one(question: str, a: str, b: str) -> bool:
-    """Whether each gives one amount, and the same; of two phrases, one must say no more than that."""
+    """Whether each gives one amount, and the same. Of two phrases, each must begin with it, and one say no more.
+
+    >>> asked = "How long is the bridge?"
+    >>> _same_one(asked, "5 km", "5,000 m from bank to bank"), _same_one(asked, "5 km", "unknown, like 5 km")
+    (True, False)
+    >>> _same_one("How many of the 5 teams won?", "12", "12 of 5")
+    False
+    """
     first, second = amount_said(question, a), amount_said(question, b)
     if first is None or second is None or not _equal(first, second, question):
         return False
     if not (_is_phrase(a) and _is_phrase(b)):
         return True
-    asked = _content(question)
-    repeated = asked & (
-        _content(a) | _content(b)
-    )  # a number of the question is part of what is said: "5 of 12"
-    return not any(map(str.isdigit, "".join(repeated))) and any(
-        _content(text) <= _content(amount) | asked | ABOUT for text, amount in ((a, first), (b, second))
-    )
+    asked, only = _content(question), []
+    for text, amount in ((a, _content(first)), (b, _content(second))):
+        said = [_stem(word) for word in _words(plain_signs(text)) if word not in _EMPTY | ABOUT]
+        added = [word for word in said if word not in asked]
+        given = any(word in asked and any(map(str.isdigit, word)) for word in said)
+        if given or (added and added[0] not in amount):
+            return False
+        only.append(set(added) <= amount)
+    return any(only)
 
 
 def _is_phrase(text: str) -> bool:
@@ -274,32 +271,6 @@ def _span(question: str, text: str) -> tuple[Quantity, Quantity] | None:
         ends = [None if said is None else quantity(said)] * 2
     low, high = ends if len(ends) == 2 else (None, None)
     return None if low is None or high is None or low.date or high.date else (low, high)
-
-
-def _same_rate(a: str, b: str) -> bool | None:
-    """Whether two texts give one amount per hour, day, month, ...; None where one gives none, or more than one.
-
-    >>> _same_rate("It costs $20 a month.", "20 dollars monthly"), _same_rate("$20 per month", "It is $20 a year.")
-    (True, False)
-    >>> _same_rate("$20/month", "$240 per year"), _same_rate("$20", "$20 a month")
-    (True, None)
-    """
-    one, other = _rate(a), _rate(b)
-    if one is None or other is None or one[0] != other[0]:
-        return None
-    difference, larger = abs(one[1] - other[1]), max(abs(one[1]), abs(other[1]))
-    if 200 * difference <= larger:
-        return True
-    return None if 20 * difference <= larger else False
-
-
-def _rate(text: str) -> tuple[str, Fraction] | None:
-    """The unit of the one rate in a text, and its value per second."""
-    found = list(_RATE.finditer(plain_signs(text)))
-    amount = quantity(found[0]["amount"]) if len(found) == 1 else None
-    if amount is None or amount.date:
-        return None
-    return amount.unit, amount.value / _PERIODS[found[0]["period"] or found[0]["often"]]
 
 
 @lru_cache(4096)
