@@ -97,7 +97,7 @@ _LONGEST_AMOUNT = 6  # words: "2.5 million kilometres per hour"
 _SPAN = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*) (?:(?:business|working|full|whole) )?(\w+)")
 _FIGURE = re.compile(r"\d[\d.,]*")
 _NUMERAL = re.compile(
-    rf"[-+$€£¥]?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
+    rf"[-+]?[$€£¥]?-?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
 )
 _CLOSING = {"close", "closes", "closed", "closing", "end", "ends", "expire", "expires"}
 _BEATS = re.compile(r"\bbpm\b", re.IGNORECASE)

@@ -124,6 +124,7 @@ _ALONE, _ENDS = r"(?<![\w.,])", r"(?![\d.,]*\d)"
 _POINTED = _ALONE + r"[1-9]\d{0,2}(?:\.\d{3})"
 _EVERYWHERE = _steps(
     (rf"(?<![\d.])(\d\d?)\.(\d\d?)\.(\d{{4}}){_ENDS}", _date),
+    (r"\b(?:minus|negative|moins|menos|meno) (?=[$€£¥]? ?\d)", "-"),
     (r"(?<=\d) ?[x×*·⋅] ?10 ?\^ ?\(?([-+]?\d{1,3})\)?", r"e\1"),
     (r"\b(\d\d?) ?['’′] ?(\d\d?) ?(?:[\"”″]|''|′′)", r"\1 ft \2 in"),
     (rf"{_ALONE}[1-9]\d{{0,2}}(?:[ '’]\d{{3}})+(?!\w)|{_POINTED}{{2,}}{_ENDS}|{_POINTED}+(?=,\d\d?{_ENDS})", _joined),
@@ -171,8 +172,8 @@ def in_figures(text: str, question: str = "") -> str:
     ('2.962 m', '2962 m', '1,5 or 2')
     >>> in_figures("an hour and a half"), in_figures("2 h 15 min"), in_figures("5'9\\""), in_figures("2 in 3 m")
     ('1.5 hour', '135 min', '69 in', '2 in 3 m')
-    >>> in_figures("half an hour"), in_figures("three quarters of a mile"), in_figures("half a dozen")
-    ('0.5 hour', '0.75 mile', 'half a dozen')
+    >>> in_figures("minus 50 dollars"), in_figures("three quarters of a mile"), in_figures("half a dozen")
+    ('-50 dollars', '0.75 mile', 'half a dozen')
     >>> in_figures("am 9.11.1989"), in_figures("14 juillet 1789", "Quand ?"), in_figures("Um acht Uhr", "Wann?")
     ('am 9 november 1989', '14 july 1789', 'Um 8:00')
     """

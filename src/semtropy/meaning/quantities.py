@@ -121,7 +121,6 @@ def _plain_quantity(plain: str, text: str) -> Quantity | None:
     if time is not None:
         return Quantity("time" if time[1] else "time of twelve", Fraction(time[0]), variable=zone)
     plain = re.sub(r"^(?:in |the year |year |in the year )?([0-9]{3,4})(?: (?:ad|ce))?$", r"\1", plain)
-    plain = re.sub(r"^(?:minus|negative) (?=[0-9$€£¥])", "-", plain)
     said = " ".join(text.casefold().split()).strip(" .!")
     value = share(said)  # before the article goes: "a third" is a part, "the third" a place
     if value is None:
@@ -194,7 +193,8 @@ def _in_unit(value: Fraction, name: str) -> Quantity | None:
 _LONGEST = 2000
 _MARK = rf"(?:{'|'.join(sorted(ABOUT))})\.?(?: de)?"
 _NUMBER = re.compile(
-    rf"(?P<about>(?:[~≈]|(?<!\w){_MARK})\s?)?(?P<currency>(?:US|A|C|R)?\$|[€£¥₹₩₽])?\s?(?<![\w.])(?P<sign>[-+](?=[\d.]))?"
+    rf"(?P<about>(?:[~≈]|(?<!\w){_MARK})\s?)?(?P<minus>(?<!\w)-(?=[A-Z]*[$€£¥]))?"
+    r"(?P<currency>(?:US|A|C|R)?\$|[€£¥₹₩₽])?\s?(?<![\w.])(?P<sign>[-+](?=[\d.]))?"
     r"(?P<value>(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)(?:e[-+]?\d{1,3}\b)?)"
     r"(?P<mark>st|nd|rd|th|'?s\b)?(?:\s?(?P<scale>thousand|million|billion|trillion)(?![a-zA-Z]))?"
     r"(?:[ -]?(?P<unit>[%€£]|(?:°\s?)?[^\W\d_]+(?:[/^][^\W_]+)?(?:\s[^\W\d_]+){0,2}))?",
@@ -250,6 +250,8 @@ def contradict(a: str, b: str, question: str = "") -> bool:
     (False, False)
     >>> contradict("It is 324 m high.", "1,063 ft"), contradict("It is 324 m high.", "It is 324 feet tall.")
     (False, True)
+    >>> contradict("The balance is -$50.", "It is $50."), contradict("It fell to minus 5 degrees.", "5 degrees")
+    (True, True)
     >>> contradict("Born in 1900, he died in World War II.", "He died in World War II")
     False
     >>> contradict("England won in 1966.", "England, by 4 to 2.", "Who won the World Cup in 1966?")
@@ -306,7 +308,8 @@ def _bare_number(value: Fraction, unit: str = "") -> Quantity:
 
 def _figure(match: re.Match[str]) -> Quantity:
     value = Fraction(match["value"].replace(",", "")) * SCALES.get((match["scale"] or "").lower(), 1)
-    if match["sign"] == "-" and not match.string[: match.start("sign")].rstrip()[-1:].isdigit():
+    after_digit = match.string[: match.start("value") - 1].rstrip()[-1:].isdigit()
+    if match["minus"] or (match["sign"] == "-" and not after_digit):
         value = -value
     mark, unit = match["mark"] or "", (match["unit"] or "").casefold()
     if mark in ("st", "nd", "rd", "th"):
@@ -734,15 +737,19 @@ def _rounded(a: Quantity, b: Quantity) -> bool:
 
 def _rounds_to(fine: Quantity, coarse: Quantity) -> bool:
     """Whether the second is the first, rounded."""
-    value, size, step = _in_unit_of(coarse, fine), abs(coarse.written), _step(coarse.written)
+    value, size = _in_unit_of(coarse, fine), abs(coarse.written)
+    off = abs(value - coarse.written)
+    if off > _ROUGH * size:
+        return False
+    step = _step(coarse.written)
     about, converted = fine.about or coarse.about, fine.measure != coarse.measure
     if value.denominator != 1 and not (about or converted):
         step = min(step, Fraction(1))  # beside 169.7 cm, 170 cm has three digits
-    off, digits = abs(value - coarse.written), size / step  # 10 to 99 for two digits
+    digits = size / step  # 10 to 99 for two digits
     if 2 * off > step:
         return False
     if about or converted:
-        return off <= (_ROUGH if about or digits >= 10 else _CLOSE) * size
+        return about or digits >= 10 or off <= _CLOSE * size
     if coarse.unit in _EXACT or coarse.thing:
         return size >= 10**6 and 100 <= digits < 10**4
     return digits >= 100 and (value.denominator != 1 or size >= 10**4)
@@ -752,13 +759,13 @@ def _in_unit_of(other: Quantity, amount: Quantity) -> Fraction:
     return other.measure.from_base(amount.value) if other.measure else amount.value
 
 
+@lru_cache(4096)
 def _step(value: Fraction) -> Fraction:
     """The place of the last digit that is not a zero, at most nine after the point: 100 for 38,200."""
-    places = next((n for n in range(9) if (value * 10**n).denominator == 1), 9)
-    if places or not value:
-        return Fraction(1, 10**places)
-    digits = str(value.numerator)
-    return Fraction(10 ** (len(digits) - len(digits.rstrip("0"))))
+    if value.denominator == 1:
+        digits = str(value.numerator)
+        return Fraction(10 ** (len(digits) - len(digits.rstrip("0"))) if value else 1)
+    return Fraction(1, 10 ** next((n for n in range(1, 9) if (value * 10**n).denominator == 1), 9))
 
 
 def _may_be_year(amount: Quantity) -> bool:
