@@ -1,7 +1,8 @@
-"""Everyday questions, each answered in three wordings and once differently, written by hand (training/*.jsonl)."""
+"""Everyday questions, each answered in three wordings and differently, written by hand (training/*.jsonl)."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -25,3 +26,22 @@ def test_groups_are_right(name: str, least: int) -> None:
         (grouped.label["question"], grouped.meanings) for grouped in wrong
     ]
     assert not [grouped for grouped in wrong if grouped.meanings[3] in grouped.meanings[:3]]  # no wrong merge
+
+
+@pytest.mark.parametrize(("side", "least"), [("tune", 43), ("test", 49)])
+def test_amounts_are_grouped_right(side: str, least: int) -> None:
+    lines = (TRAINING / "amounts.jsonl").read_text("utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["side"] == side]
+    tasks = [GroupingTask(row["question"], [*row["same"], *row["other"]], label=row) for row in rows]
+    grouped = list(cluster_many(tasks, Builtin()))
+    wrong = [each for each in grouped if each.meanings != [0, 0, 0, 1, 2][: len(each.meanings)]]
+    assert len(rows) - len(wrong) >= least, [(each.label["question"], each.meanings) for each in wrong]
+    assert not [
+        each for each in wrong if not set(each.meanings[:3]).isdisjoint(each.meanings[3:])
+    ]  # no wrong merge
+
+
+def test_the_sides_of_the_amounts_are_those_of_the_hash() -> None:
+    for line in (TRAINING / "amounts.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        assert row["side"] == ("test", "tune")[hashlib.blake2b(row["question"].encode()).digest()[0] % 2]

@@ -46,7 +46,7 @@ def test_most_consistent_explanations_are_not_flagged():
     )  # of all 75 answers 20; 67 before explanations were compared by what they share
 
 
-@pytest.mark.parametrize(("same", "least", "most"), [(True, 17, 22), (False, 0, 7)])
+@pytest.mark.parametrize(("same", "least", "most"), [(True, 17, 22), (False, 0, 8)])
 def test_pairs_written_by_hand(same: bool, least: int, most: int) -> None:
     pairs = [
         (row["question"], row["a"], row["b"]) for row in read("explanation_pairs") if row["same"] is same
@@ -56,6 +56,8 @@ def test_pairs_written_by_hand(same: bool, least: int, most: int) -> None:
 
 def test_two_explanations_are_one_in_either_order():
     rows = read("explanation_pairs")
-    there = Builtin().entails([(row["question"], row["a"], row["b"]) for row in rows if row["same"]])
-    back = Builtin().entails([(row["question"], row["b"], row["a"]) for row in rows if row["same"]])
-    assert there == pytest.approx(back)
+    there = [(row["question"], row["a"], row["b"]) for row in rows]
+    there = [triple for triple in there if Builtin().explanations(triple)]
+    assert len(there) >= 40
+    back = [(question, b, a) for question, a, b in there]
+    assert Builtin().entails(there) == pytest.approx(Builtin().entails(back))

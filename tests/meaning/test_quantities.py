@@ -181,3 +181,47 @@ def test_scientific_notation_within_reason() -> None:
 )
 def test_a_measure_with_fewer_decimals_is_the_same_measure(a: str, b: str, same: bool) -> None:
     assert settled(a, b) is settled(b, a) is same
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("165°F", "74 °C"), ("4,100 miles", "6,650 km"), ("330 m", "1,083 ft"), ("50 mph", "80 km/h"),
+        ("23 kg", "50 lb"), ("about 300,000 km/s", "299,792,458 m/s"), ("around 380,000", "376,248"),
+        ("ca. 2960 m", "2,962 m"), ("384,400 km", "384,000 km"), ("332 million", "331,893,745"),
+        ("$2.92 billion", "$2,923,000,000"), ("250 degrees", "250 °C"), ("150 tonnes", "about 330,000 pounds"),
+        ("93 million miles", "150 million km"), ("$20", "$20 a month"), ("14:00 CET", "2 pm Central European Time"),
+        ("16:9", "16 to 9"),
+    ],
+)  # fmt: skip
+def test_rounding_and_units_explain_the_difference(a: str, b: str) -> None:
+    assert settled(a, b) is settled(b, a) is True
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("14 days", "30 days"), ("370,000", "400,000"), ("5", "7"), ("10%", "12%"), ("4.5%", "5%"),
+        ("$20/month", "$20/year"), ("391", "421"), ("1,400 minutes", "1,440 minutes"), ("1507800", "1507808"),
+        ("around 1950", "1949"), ("5 km", "3 miles"), ("about 20", "19"), ("about 170 cm", "165 cm"),
+        ("37 °C", "100 °F"), ("165 °F", "75 °C"), ("$2693", "2691 dollars"), ("5 million", "5.2 million"),
+        ("2 m", "6 feet"), ("3 pm EST", "3 pm PST"), ("180° W", "180° east"), ("-$50", "$50"),
+        ("10,994 m", "10,998 m"), ("13 million acres", "13 million square miles per year"), ("3-1", "1-3"),
+    ],
+)  # fmt: skip
+def test_rounding_does_not_explain_the_difference(a: str, b: str) -> None:
+    assert settled(a, b) is not True
+    assert settled(b, a) is not True
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "question"),
+    [
+        ("2.962 m", "2962 m", "Wie hoch ist die Zugspitze?"),
+        ("3,4 millones", "3.400.000", "¿Cuántos habitantes tiene Uruguay?"),
+        ("9. November 1989", "9.11.1989", "Wann fiel die Mauer?"),
+        ("380,000 people", "0.38 million", "What is the population of Iceland?"),
+    ],
+)
+def test_figures_of_the_language_of_the_question(a: str, b: str, question: str) -> None:
+    assert settled(a, b, question) is settled(b, a, question) is True

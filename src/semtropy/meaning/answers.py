@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 from .dates import MONTHS
-from .quantities import Quantity, contradict, quantity, settled
-from .spelling import SMALL_WORDS, TELLING_WORDS, normalise, plain_signs, without_accents
+from .figures import in_figures
+from .quantities import Quantity, contradict, quantity, read_figures, settled
+from .spelling import ABOUT, SMALL_WORDS, TELLING_WORDS, normalise, plain_signs, without_accents
 
 _LONGEST = 300  # characters of an answer: more is several statements
 _QUESTION = 1000  # characters at the end of a prompt in which its question stands
@@ -80,25 +80,25 @@ _EQUATION = re.compile(  # "2 * 14 = 28", "\\(19 \\times 4 = 76\\)", "$2 \\times
     r"(?P<result>-?[$€£]?\d(?:[\d.,]*\d)?)(?:\s?\\[)\]]|\$(?!\d))?"
 )
 _AMOUNT_ASKED = re.compile(
-    r"^what (?:is|was|are|were) .*\b(?:rate|price|cost|temperature|distance|speed|height|length|weight|number|size"
-    r"|boiling point|melting point|freezing point|population|depth|altitude|elevation|duration|lifespan)\b|"
-    r"^what(?:'s| is| are) [\d($€£]|"
+    r"^what(?:'s| is| was| are| were) .*\b(?:rate|price|cost|fee|fare|salary|revenue|balance|limit|share|fraction|ratio"
+    r"|temperature|distance|speed|height|length|width|depth|weight|mass|charge|area|volume|capacity|size|dose|dosage"
+    r"|boiling point|melting point|freezing point|population|number|altitude|elevation|duration|lifespan|age|score)\b|"
+    r"^what(?:'s| is| are) [\d($€£]|\bwhat (?:does|do|did) .*\b(?:cost|weigh|measure)\b|"
     r"\bhow (?:many|much|long|far|old|tall|high|often|fast|big|large|heavy|deep|wide|hot|cold)\b|^when\b"
-    r"|\b(?:what|which) (?:year|time|date|temperature|percentage|age|number|size|port|price)\b"
-    r"|\bwie ?(?:viele?|lange|hoch|weit|alt|groß|oft|schnell)\b|\bwann\b|\bcombien\b|\bquand\b|\ben quelle année\b"
-    r"|\bcuánt[oa]s?\b|\bcuándo\b"
+    r"|\b(?:what|which) (?:year|time|date|temperature|percentage|share|fraction|age|number|size|port|price)\b"
+    r"|\bwie ?(?:viele?|lange|hoch|weit|alt|groß|oft|schnell|schwer|tief|teuer|warm)\b|\bwann\b|^was (?:kostet|wiegt)\b"
+    r"|\bcombien\b|\bquand\b|\ben quelle année\b|\bcuánt[oa]s?\b|\bcuándo\b|\bquant[oaie]\b|\bquando\b"
+    r"|(?:quelle heure|qué hora|che ora|que horas)\b|\b(?:quel(?:le)?|cuál|qual|welche|was) (?:est|es|è|é|ist)\b.*"
+    r"\b(?:vitesse|hauteur|longueur|profondeur|taille|distance|superficie|population|température|taux|prix|poids|durée"
+    r"|velocidad|altura|longitud|distancia|superficie|población|temperatura|precio|peso|altitud|velocità|altezza|lunghezza"
+    r"|distanza|popolazione|prezzo|velocidade|comprimento|distância|população|preço|\w*geschwindigkeit|höhe|länge"
+    r"|entfernung|fläche|\w*temperatur|einwohnerzahl|preis)\b"
 )
-_PERIODS = {
-    "second": 1, "minute": 60, "hour": 3600, "day": 86400, "daily": 86400, "week": 604800, "month": 2629746,
-    "quarter": 3 * 2629746, "year": 12 * 2629746, "annual": 12 * 2629746,
-}  # fmt: skip
-_RATE = re.compile(  # "$20 per month", "20 dollars monthly", "60 beats a minute"
-    rf"(?P<amount>[$€£]?\d[\d.,]*(?: \w+)?)(?:(?: ?/ ?| (?:per|an?|each|every) )(?P<period>{'|'.join(_PERIODS)})\b"
-    r"| (?P<often>hour|daily|week|month|quarter|year|annual)(?:ly|(?<=daily))\b)"
-)
+_LONGEST_AMOUNT = 6  # words: "2.5 million kilometres per hour"
 _SPAN = re.compile(r"(\d[\d.,]*) ?(?:-|to|and) ?(\d[\d.,]*) (?:(?:business|working|full|whole) )?(\w+)")
+_FIGURE = re.compile(r"\d[\d.,]*")
 _NUMERAL = re.compile(
-    rf"[-+$€£¥]?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
+    rf"[-+]?[$€£¥]?-?\d|(?:{'|'.join(MONTHS)}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
 )
 _CLOSING = {"close", "closes", "closed", "closing", "end", "ends", "expire", "expires"}
 _BEATS = re.compile(r"\bbpm\b", re.IGNORECASE)
@@ -132,14 +132,17 @@ _NEGATED = re.compile(
 )
 _DENIED_CHOICE = re.compile(r",? (?:and )?(?:not|rather than|instead of) (?:an? |the )?[\w -]+")
 _MANNER = re.compile(r",? (?:through|via|using|because|since|thanks to|due to)\b.*", re.DOTALL)
-_AUXILIARY = frozenset({
+_ENGLISH = frozenset({
     "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have", "had",
-    "may", "might", "must", "am", "ist", "sind", "war", "hat", "haben", "kann", "können", "darf", "dürfen", "muss",
-    "soll", "wird", "man", "es",
+    "may", "might", "must", "am",
 })  # fmt: skip
+_AUXILIARY = _ENGLISH | {
+    "ist", "sind", "war", "hat", "haben", "kann", "können", "darf", "dürfen", "muss", "soll", "wird", "man", "es",
+}  # fmt: skip
 _WITHIN = frozenset(
     {"spring", "summer", "autumn", "fall", "winter", "end", "beginning", "middle", "mid", "least"}
 )
+_BEFORE_CHRIST = re.compile(r"\d ?(?:bc|b\.c)", re.IGNORECASE)
 _NOT = frozenset({"not", "nicht", "kein", "keine", "keinen", "keiner", "keinem"})
 _EMPHASIS = frozenset(
     {"indeed", "really", "actually", "also", "generally", "usually", "normally", "in", "fact"}
@@ -185,19 +188,18 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     for said in ((_chord(a), _chord(b)), (_choice(question, a), _choice(question, b))):
         if None not in said:
             return said[0] == said[1]
-    rates = _same_rate(a, b)
-    if rates is not None:
-        return rates
     one, other = polarity(question, a), polarity(question, b)
     if one is not None or other is not None:
-        return None if None in (one, other) else one == other
-    if not any(is_sentence(text) or _EQUATION.search(text) for text in (a, b)):
+        if None not in (one, other):
+            return one == other
+        return False if _denied_abroad(question, a, b) else None
+    amounts = _same_amount(question, in_figures(a, question), in_figures(b, question))
+    if amounts is not None:
+        return amounts
+    if _is_phrase(a) and _is_phrase(b):
         if _same_but_kind(question, a, b):
             return True
         return None  # of two phrases, "Law" and "Law of Conservation", the longer may say more
-    amounts = _same_amount(question, a, b)
-    if amounts is not None:
-        return amounts
     first, second = bare_answer(question, a), bare_answer(question, b)
     if first is None or second is None:
         return None
@@ -212,15 +214,61 @@ def _equal(first: str, second: str, question: str) -> bool:
 
 def _same_amount(question: str, a: str, b: str) -> bool | None:
     """Whether both give one amount, and the same, where an amount is asked for; None where that is not certain."""
-    if not _AMOUNT_ASKED.search(_asked(question)):
+    if (
+        not _AMOUNT_ASKED.search(_asked(question))
+        or len(set(map(bool, map(_BEFORE_CHRIST.search, (a, b))))) > 1
+    ):
         return None
     spans = [_RANGE.findall(_EQUATION.sub(r" \g<result> ", plain_signs(text))) for text in (a, b)]
     if any(spans):
-        same = len(spans[0]) == 1 and spans[0] == spans[1] and not contradict(a, b, question)
+        alone = all(len(_FIGURE.findall(text)) == 2 for text in (a, b) if _is_phrase(text))
+        same = len(spans[0]) == 1 and spans[0] == spans[1] and alone and not contradict(a, b, question)
+        same = same or _same_range(question, a, b)
     else:
-        first, second = amount_said(question, a), amount_said(question, b)
-        same = first is not None and second is not None and _equal(first, second, question)
+        same = _same_one(question, a, b)
     return True if same else False if _apart(question, a, b) else None
+
+
+def _same_range(question: str, a: str, b: str) -> bool:
+    """Whether each gives one range and no other number, and their ends are the same.
+
+    >>> _same_range("How often?", "Every 5,000 to 7,500 miles.", "Every 8,000-12,000 km.")
+    True
+    """
+    ranges = [_SPAN.findall(plain_signs(text)) for text in (a, b)]
+    if any(len(found) != 1 for found in ranges) or any(len(_FIGURE.findall(text)) != 2 for text in (a, b)):
+        return False
+    ends = [[f"{end} {unit}" for end in (low, high)] for ((low, high, unit),) in ranges]
+    return all(_equal(one, other, question) for one, other in zip(*ends, strict=True))
+
+
+def _same_one(question: str, a: str, b: str) -> bool:
+    """Whether each gives one amount, and the same. Of two phrases, each must begin with it, and one say no more.
+
+    >>> asked = "How long is the bridge?"
+    >>> _same_one(asked, "5 km", "5,000 m from bank to bank"), _same_one(asked, "5 km", "unknown, like 5 km")
+    (True, False)
+    >>> _same_one("How many of the 5 teams won?", "12", "12 of 5")
+    False
+    """
+    first, second = amount_said(question, a), amount_said(question, b)
+    if first is None or second is None or not _equal(first, second, question):
+        return False
+    if not (_is_phrase(a) and _is_phrase(b)):
+        return True
+    asked, only = _content(question), []
+    for text, amount in ((a, _content(first)), (b, _content(second))):
+        said = [_stem(word) for word in _words(plain_signs(text)) if word not in _EMPTY | ABOUT]
+        added = [word for word in said if word not in asked]
+        given = any(word in asked and any(map(str.isdigit, word)) for word in said)
+        if given or (added and added[0] not in amount):
+            return False
+        only.append(set(added) <= amount)
+    return any(only)
+
+
+def _is_phrase(text: str) -> bool:
+    return not (is_sentence(text) or _EQUATION.search(text))
 
 
 def _apart(question: str, a: str, b: str) -> bool:
@@ -235,38 +283,13 @@ def _span(question: str, text: str) -> tuple[Quantity, Quantity] | None:
     """The least and the largest amount that a text gives: "3 to 5 business days"."""
     ranges = _SPAN.findall(plain_signs(text))
     if ranges:
-        ends = [quantity(f"{end} {ranges[0][2]}") for end in ranges[0][:2]] if len(ranges) == 1 else []
+        alone = len(_FIGURE.findall(plain_signs(text))) == 2
+        ends = [quantity(f"{end} {ranges[0][2]}") for end in ranges[0][:2]] if alone else []
     else:
         said = amount_said(question, text)
         ends = [None if said is None else quantity(said)] * 2
     low, high = ends if len(ends) == 2 else (None, None)
     return None if low is None or high is None or low.date or high.date else (low, high)
-
-
-def _same_rate(a: str, b: str) -> bool | None:
-    """Whether two texts give one amount per hour, day, month, ...; None where one gives none, or more than one.
-
-    >>> _same_rate("It costs $20 a month.", "20 dollars monthly"), _same_rate("$20 per month", "It is $20 a year.")
-    (True, False)
-    >>> _same_rate("$20/month", "$240 per year"), _same_rate("$20", "$20 a month")
-    (True, None)
-    """
-    one, other = _rate(a), _rate(b)
-    if one is None or other is None or one[0] != other[0]:
-        return None
-    difference, larger = abs(one[1] - other[1]), max(abs(one[1]), abs(other[1]))
-    if 200 * difference <= larger:
-        return True
-    return None if 20 * difference <= larger else False
-
-
-def _rate(text: str) -> tuple[str, Fraction] | None:
-    """The unit of the one rate in a text, and its value per second."""
-    found = list(_RATE.finditer(plain_signs(text)))
-    amount = quantity(found[0]["amount"]) if len(found) == 1 else None
-    if amount is None or amount.date:
-        return None
-    return amount.unit, amount.value / _PERIODS[found[0]["period"] or found[0]["often"]]
 
 
 @lru_cache(4096)
@@ -286,6 +309,7 @@ def amount_said(question: str, text: str) -> str | None:
         return text
     results = [match["result"] for match in _EQUATION.finditer(text)]
     words = [word.strip(_MARKS) for word in _EQUATION.sub(r" \g<result> ", text).split()]
+    words = [word for word in words if word]
     asked = set(_words(_asked(question)))
     telling = (TELLING_WORDS | _WITHIN) - asked
     if not asked.isdisjoint(_CLOSING):
@@ -295,13 +319,14 @@ def amount_said(question: str, text: str) -> str | None:
     found, place = [], 0
     given = set(_words(plain_signs(question[-_QUESTION:])))
     while place < len(words):
-        part = _leading_amount(words[place : place + 4], asked)
+        part = _leading_amount(words[place : place + _LONGEST_AMOUNT], asked)
         if part is not None:
-            found.append(part)
+            marked = place > 0 and words[place - 1].casefold().removeprefix("~") in ABOUT
+            found.append(f"about {part}" if marked else part)
         elif any(map(str.isdigit, words[place])) and words[place].casefold() not in given:
             return None  # a number that is not read: "60-100", "v2"
         place += 1 if part is None else len(part.split(" "))
-    new = [part for part in found if not set(part.casefold().split()) <= given]
+    new = [part for part in found if not set(part.removeprefix("about ").casefold().split()) <= given]
     if results and new and new[-1].split()[0] == results[-1].strip(_MARKS):
         return new[-1]
     converted = all(_equal(new[0], each, question) for each in new[1:])  # "324 m (1,063 ft)"
@@ -312,7 +337,7 @@ def _leading_amount(words: list[str], asked: set[str]) -> str | None:
     """The amount that some words begin with, without the noun where it is the one that is asked for."""
     for size in range(len(words), 0, -1):
         part = " ".join(words[:size])
-        amount = quantity(part) if _NUMERAL.match(part.casefold()) else None
+        amount = read_figures(part) if _NUMERAL.match(part.casefold()) else None
         if amount is None:
             continue
         if not amount.thing or (size == 2 and _stem(amount.thing) not in map(_stem, asked)):
@@ -435,6 +460,23 @@ def polarity(question: str, text: str) -> bool | None:
             return None  # "Yes, they don't fly."
         return None if first["yes"] and _says_other(asked, rest) else first["no"] is None
     return _restated(asked, said)
+
+
+def _denied_abroad(question: str, a: str, b: str) -> bool:
+    """Whether one of two answers in another language than English denies and the other does not, in words of its own.
+
+    The network, which has learned from English, takes them for the same.
+
+    >>> _denied_abroad("Kann man es trinken?", "Man kann es bedenkenlos tun.", "Nein, das ist nicht zu empfehlen.")
+    True
+    """
+    known = _content(question)
+    words = [_content(text) - known for text in (a, b)]
+    return (
+        _words(_asked(question))[0] not in _ENGLISH
+        and _denies(a) != _denies(b)
+        and words[0].isdisjoint(words[1])
+    )
 
 
 def _same_but_agreement(question: str, a: str, b: str) -> bool:
@@ -613,6 +655,8 @@ def _same_but_kind(question: str, a: str, b: str) -> bool:
 
     >>> _same_but_kind("Which river is it?", "the river Seine", "Seine"), _same_but_kind("Who?", "Seine river", "Seine")
     (True, False)
+    >>> _same_but_kind("Which place was it?", "3rd", "third place")
+    True
     >>> _same_but_kind("¿Cuál es el río más largo?", "Rio Amazonas", "Amazonas")
     True
     """
@@ -620,9 +664,10 @@ def _same_but_kind(question: str, a: str, b: str) -> bool:
     if kind is None:
         return False
     named = [_words(without_accents(plain_signs(text))) for text in (a, b, kind[1])]
-    first, second, asked = ([word for word in words if word not in _ARTICLES] for words in named)
+    first, second, asked = (" ".join(word for word in words if word not in _ARTICLES) for words in named)
     shorter, longer = sorted((first, second), key=len)
-    return bool(shorter) and longer in ([*shorter, *asked], [*asked, *shorter])
+    rests = {longer.removesuffix(f" {asked}"), longer.removeprefix(f"{asked} ")} - {longer}
+    return bool(shorter) and any(rest == shorter or _equal(rest, shorter, question) for rest in rests)
 
 
 def _words(text: str) -> list[str]:
@@ -677,10 +722,15 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
         return None
     if not any(is_sentence(text) or _TELLS.match(text) for text in (a, b)):
         return None
-    names = [_content(" ".join(_NAME.findall(text[1:]))) - _content(asked) for text in (a, b)]
-    if contradict(a, b, question) or (names[0] - other and names[1] - one):
+    if contradict(a, b, question) or (_names_other(asked, a, other) and _names_other(asked, b, one)):
         return None
     return len(one & other) / math.sqrt(len(one) * len(other))
+
+
+def _names_other(asked: str, text: str, words: frozenset[str]) -> bool:
+    """Whether a text has a name that the question does not have and that begins none of the words of another text."""
+    names = _content(" ".join(_NAME.findall(text[1:]))) - _content(asked)
+    return any(not any(word.startswith(name[:5]) for word in words) for name in names)
 
 
 # Contradiction and silence: a passage contradicts a claim only where it says something else in the claim's place.

@@ -17,7 +17,7 @@ _MONTH["sept"] = 9
 _NAME = r"(?P<month>" + "|".join(sorted(_MONTH, key=len, reverse=True)) + r")\.?"
 _DAY = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[0-9]{3,4})"
-_WEEKDAY = r"(?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?"
+_WEEKDAY = r"(?:on |am |den |le |el |il |em )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?"
 _FORMS = tuple(
     re.compile(_WEEKDAY + form)
     for form in (

@@ -22,8 +22,9 @@ SCALES = {
     "trillion": 10**12,
 }
 _SHARES = {
-    "half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4), "fifth": Fraction(1, 5),
-    "tenth": Fraction(1, 10), "three quarters": Fraction(3, 4), "two thirds": Fraction(2, 3),
+    "half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4), "fourth": Fraction(1, 4),
+    "fifth": Fraction(1, 5), "sixth": Fraction(1, 6), "eighth": Fraction(1, 8), "tenth": Fraction(1, 10),
+    "three quarters": Fraction(3, 4), "two thirds": Fraction(2, 3),
 }  # fmt: skip
 _ORDINALS = {
     "first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12,

@@ -175,7 +175,7 @@ class Grouper:
     def place(self, text: str, tokens: Sequence[Token] | None = None) -> Placing:
         """Find the meaning of the next answer, asking for judgements only where nothing cheaper knows."""
         normal = normalise(text) if self._identity else text
-        amount = quantity(text) if self._identity > 1 else None
+        amount = quantity(text, self.question) if self._identity > 1 else None
         meaning = self._recall(text, tokens, normal, amount)
         if meaning is None:
             meaning = yield from self._compare(text, normal)

@@ -8,107 +8,39 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 from .dates import read_date, read_time
+from .figures import UNIT, in_figures
 from .number_words import SCALES, number, ordinal, share
-from .spelling import ABOUT, normalise, plain_signs, western_digits
-
-# Units and currencies: the base unit each name belongs to, and its exact factor.
-
-
-# Names of one unit are separated by spaces ("_" stands for a space in a name), units of one base by "|".
-_TABLE = {
-    "metre": "m metre metres meter meters=1|km kilometre kilometres kilometer kilometers kms=1000|"
-    "cm centimetre centimetres centimeter centimeters=1/100|"
-    "mm millimetre millimetres millimeter millimeters=1/1000|"
-    "mi mile miles=1609.344|yd yard yards=0.9144|ft foot feet=0.3048|in inch inches=0.0254|"
-    "nautical_mile nautical_miles=1852|light_year light_years light-year light-years=9460730472580800",
-    "square metre": "square_metre square_metres square_meter square_meters m^2 sqm=1|"
-    "ha hectare hectares=10000|acre acres=4046.8564224|"
-    "square_kilometre square_kilometres square_kilometer square_kilometers km^2=1000000|"
-    "square_mile square_miles=2589988.110336|square_foot square_feet sq_ft=0.09290304",
-    "gram": "g gram grams gramme grammes=1|kg kilogram kilograms kilo kilos kgs=1000|"
-    "mg milligram milligrams=1/1000|"
-    "tonne tonnes=1000000|lb lbs pound-weight=453.59237|oz ounce ounces=28.349523125",
-    "second": "s sec secs second seconds=1|ms millisecond milliseconds=1/1000|min mins minute minutes=60|"
-    "h hr hrs hour hours=3600|day days=86400|week weeks=604800|fortnight fortnights=1209600",
-    "month": "month months=1|year years yr yrs=12|decade decades=120|century centuries=1200|"
-    "millennium millennia=12000",
-    "litre": "l litre litres liter liters=1|ml millilitre millilitres milliliter milliliters=1/1000|"
-    "gallon gallons gal=3.785411784|pint pints=0.473176473",
-    "percent": "% percent per-cent pct=1",
-    "kmh": "km/h kph kmh=1|mph=1.609344|m/s=3.6|knot knots=1.852",
-    "hertz": "hz hertz=1|khz kilohertz=1000|mhz megahertz=1000000|ghz gigahertz=1000000000",
-    "watt": "w watt watts=1|kw kilowatt kilowatts=1000|megawatt megawatts=1000000",
-    "joule": "j joule joules=1|kj kilojoule kilojoules=1000|kcal kilocalorie kilocalories=4184|kwh=3600000",
-    "volt": "v volt volts=1",
-    "ampere": "amp amps ampere amperes=1",
-    "byte": "byte bytes=1|kb kilobyte kilobytes=1000|mb megabyte megabytes=1000000|"
-    "gb gigabyte gigabytes=1000000000|tb terabyte terabytes=1000000000000",
-}
-_CURRENCY_TABLE = {
-    "dollar": "$ us$ usd dollar dollars us_dollar us_dollars buck bucks=1|cent cents=1/100",
-    "euro": "€ eur euro euros=1",
-    "pound": "£ gbp pound pounds pound_sterling pounds_sterling=1|pence=1/100",
-    "yen": "¥ jpy yen=1",
-    "rupee": "₹ inr rupee rupees=1",
-    "won": "₩ krw won=1",
-    "rouble": "₽ rub ruble rubles rouble roubles=1",
-    "franc": "chf swiss_franc swiss_francs franc francs=1",
-    "yuan": "cny rmb yuan renminbi=1",
-    "peso": "mxn peso pesos=1",
-    "australian dollar": "a$ aud australian_dollar australian_dollars=1",
-    "canadian dollar": "c$ cad canadian_dollar canadian_dollars=1",
-}
-
-
-def _read_units(table: dict[str, str]) -> dict[str, tuple[str, Fraction]]:
-    units: dict[str, tuple[str, Fraction]] = {}
-    for base, members in table.items():
-        for member in members.split("|"):
-            names, _, factor = member.rpartition("=")
-            units |= {name.replace("_", " "): (base, Fraction(factor)) for name in names.split()}
-    return units
-
-
-CURRENCIES = frozenset(_CURRENCY_TABLE)
-UNITS = _read_units(_TABLE) | _read_units(_CURRENCY_TABLE)
-
+from .spelling import ABOUT, normalise, plain_signs
+from .units import CURRENCIES, Unit, each_time, named
 
 # Numbers as numbers, dates as dates, times as times: what a short answer amounts to, in any spelling or unit.
 #
-# Only an answer that is a quantity and nothing else is read here; `mentions` reads the numbers within longer answers,
-# and `arithmetic` compares both.
+# Only an answer that is a quantity and nothing else is read here; `contradict` reads the numbers within longer answers,
+# and `settled` compares both.
 
 
+_LONGEST_AMOUNT = 60  # characters
+_LONGEST_NUMBER = 12  # words
 _SPANS = ("hour", "day", "week", "fortnight", "month", "year", "decade", "century", "millennium")
-_TEMPERATURES = {
-    "c": (Fraction(1), Fraction("273.15")),
-    "f": (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
-    "k": (Fraction(1), Fraction(0)),
-}
-_TEMPERATURE = re.compile(
-    r"(?P<value>[+-]?[0-9.,]+)(?: ?(?:°|degrees? ?)(?P<short>[cfk])?(?P<long>celsius|centigrade|fahrenheit)?"
-    r"| (?P<bare>celsius|centigrade|fahrenheit)| (?P<kelvin>k|kelvins?))"
+_SYMBOL = re.compile(
+    r"(?P<sign>-?) ?(?P<symbol>(?:us|a|c|r)?\$|[€£¥₹₩₽]|(?:usd|eur|gbp|jpy|chf|inr|cny|aud|cad)(?= )) ?(?=-?[0-9.])"
 )
-_MONEY = re.compile(
-    r"(?P<sign>-?)(?P<symbol>(?:us|a|c)?\$|[€£¥₹₩₽]|(?:usd|eur|gbp|jpy|chf|inr|cny) ) ?(?P<minus>-?)"
-    r"(?P<value>[0-9.,]+) ?(?P<scale>[a-z]*)"
-)
-SUFFIXES = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9, "b": 10**9, "tn": 10**12}
-_SUFFIXED = re.compile(r"([+-]?[0-9][0-9.,]*)(?:([kKMB])|(bn|mn|tn))")
-_AMOUNT = re.compile(
-    r"(?P<value>[+-]?[0-9.,]+(?: (?:thousand|million|billion|trillion))?) ?"
-    r"(?P<unit>%|[a-z][a-z/^0-9-]*(?: [a-z-]+)?)"
-)
+_GLUED = re.compile(r"(?<=[0-9])(?=(?!e[+-]?[0-9])/?[^\W\d_]|[%°$€£¥₹₩₽])")  # "5km"
 _NO_UNIT = ("or", "and", "to", "bc", "bce", "am", "pm")
+_MEASURED = ("high", "tall", "long", "wide", "deep")  # what may follow a unit: "330 m high"
+_ZONE = re.compile(
+    r" \(?((?:central european|eastern|central|mountain|pacific)(?: standard| daylight| summer)? time"
+    r"|utc|gmt|bst|ist|jst|[ce]es?t|[cemp][sd]t)\)?$"
+)
+_NOT_PLAIN = {"north", "south", "east", "west", "less", "fewer"}  # what says more than "5 km long"
 _VARIABLE = re.compile(r"([a-z]) ?= ?(?=\S)")
-_PART = re.compile(r"(?P<part>half|(?:a |one )?quarter of|three quarters of) (?:an?|one) (?P<unit>[a-z]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +50,15 @@ class Quantity:
     unit      the base unit; "" for a bare number, "date" for a date, the thing counted for any other noun
     value     the value in the base unit
     date      year, month and day, each 0 where not given; None for anything but a date
-    variable  the name in "x = 2", else ""
+    variable  the name in "x = 2", or the zone of a time; else ""
     written   the value in the unit it was written in; not compared
     name      the unit it was written in; not compared
+    about     whether it is marked as approximate; not compared
 
     >>> quantity("5 km") == quantity("5,000 metres"), quantity("5 km") == quantity("5 miles")
     (True, False)
+    >>> quantity("165 °F").name, quantity("20 dollars a month") == quantity("$240 per year")
+    ('°f', True)
     """
 
     unit: str
@@ -132,17 +67,24 @@ class Quantity:
     variable: str = ""
     written: Fraction = field(default=Fraction(0), compare=False)
     name: str = field(default="", compare=False)
+    about: bool = field(default=False, compare=False)
+
+    @property
+    def measure(self) -> Unit | None:
+        """The unit it was written in; None for a bare number, a count, a date or a time."""
+        return named(self.name)
 
     @property
     def thing(self) -> str:
         """The noun of a count ("5 seats": "seat"); "" for a bare number, a measure, money, a date or a time."""
-        return "" if self.date is not None or self.unit in _BASES else self.unit
+        return "" if self.date or self.unit in _NOT_COUNTED or self.measure else self.unit
 
 
-def quantity(text: str) -> Quantity | None:
+def quantity(text: str, question: str = "") -> Quantity | None:
     """What the whole text amounts to, or None when it is more or other than a number, a date or a time.
 
-    text  an answer, as it was sampled
+    text      an answer, as it was sampled
+    question  what was asked; figures are read as its language writes them
 
     >>> quantity("twelve") == quantity("12.0") == quantity(" 12. ")
     True
@@ -153,18 +95,21 @@ def quantity(text: str) -> Quantity | None:
     >>> quantity("about 12"), quantity("12 or 13"), quantity("Paris")
     (None, None, None)
     """
-    return _quantity(text) if len(text) <= 60 else None
+    return read_figures(in_figures(text, question)) if len(text) <= _LONGEST_AMOUNT else None
 
 
 @lru_cache(4096)  # an answer is read again for each meaning it is compared with
-def _quantity(text: str) -> Quantity | None:
+def read_figures(text: str) -> Quantity | None:
+    """What a text with its amounts in figures (`in_figures`) amounts to, as `quantity`."""
+    if len(text) > _LONGEST_AMOUNT:
+        return None
     plain = _fractions(normalise(text))
     if not plain:
         return None
     variable = _VARIABLE.match(plain)
     if variable:
         found = _plain_quantity(plain[variable.end() :], text.partition("=")[2])
-        return found and Quantity(found.unit, found.value, found.date, variable[1], found.written, found.name)
+        return found and replace(found, variable=variable[1])
     return _plain_quantity(plain, text)
 
 
@@ -172,23 +117,29 @@ def _plain_quantity(plain: str, text: str) -> Quantity | None:
     date = read_date(plain)
     if date is not None:
         return Quantity("date", Fraction(0), date)
-    time = read_time(plain)
+    time, zone = _time(plain)
     if time is not None:
-        return Quantity("time" if time[1] else "time of twelve", Fraction(time[0]))
+        return Quantity("time" if time[1] else "time of twelve", Fraction(time[0]), variable=zone)
     plain = re.sub(r"^(?:in |the year |year |in the year )?([0-9]{3,4})(?: (?:ad|ce))?$", r"\1", plain)
-    plain = re.sub(r"^(?:minus|negative) (?=[0-9$€£¥])", "-", plain)
     said = " ".join(text.casefold().split()).strip(" .!")
     value = share(said)  # before the article goes: "a third" is a part, "the third" a place
     if value is None:
         value = number(plain)
-    if value is None:
-        value = _suffixed(text)
     if value is not None:
         return Quantity("", value, written=value)
     place = ordinal(plain)
     if place is not None and not said.startswith("a "):
         return Quantity("ordinal", place, written=place)
-    return _money(plain) or _temperature(plain) or _part(plain) or _amount(plain)
+    return _amount(plain)
+
+
+def _time(text: str) -> tuple[tuple[int, bool] | None, str]:
+    """A time of day, and the zone that is named after it."""
+    zone = _ZONE.search(text)
+    if zone is None:
+        return read_time(text), ""
+    name = "".join(word[0] for word in zone[1].split()) if " " in zone[1] else zone[1]
+    return read_time(text[: zone.start()]), name
 
 
 def _fractions(text: str) -> str:
@@ -196,82 +147,41 @@ def _fractions(text: str) -> str:
     return re.sub(r"(?<=[0-9])([0-9]⁄)", r" \1", text) if "⁄" in text else unicodedata.normalize("NFC", text)
 
 
-def _suffixed(text: str) -> Fraction | None:
-    """ "2k", "1.5M", "10bn": no space before the suffix, so that "5 m" stays five metres."""
-    match = _SUFFIXED.fullmatch(text.strip(" .!").replace("−", "-"))
-    value = number(match[1]) if match else None
-    return None if match is None or value is None else value * SUFFIXES[(match[2] or match[3]).lower()]
-
-
-def _money(text: str) -> Quantity | None:
-    match = _MONEY.fullmatch(text)
-    if not match:
-        return None
-    value = number(match["value"])
-    scale = match["scale"]
-    factor = 1 if not scale else SCALES.get(scale, SUFFIXES.get(scale))
-    if value is None or factor is None:
-        return None
-    value *= -factor if match["sign"] or match["minus"] else factor
-    symbol = match["symbol"].strip()
-    return Quantity(UNITS[symbol][0], value, written=value, name=symbol)
-
-
-def _temperature(text: str) -> Quantity | None:
-    match = _TEMPERATURE.fullmatch(text)
-    value = number(match["value"]) if match else None
-    if match is None or value is None:
-        return None
-    scale = "k" if match["kelvin"] else (match["short"] or (match["long"] or match["bare"] or "")[:1])
-    if not scale:
-        return Quantity("degree", value, written=value)
-    factor, offset = _TEMPERATURES[scale]
-    return Quantity("kelvin", value * factor + offset, written=value, name=scale)
-
-
-def _part(text: str) -> Quantity | None:
-    """A part of a unit, or one unit whose article is gone: "half a kilometre", "fortnight"."""
-    match = _PART.fullmatch(text)
-    if match and match["unit"] in UNITS:
-        part = (
-            Fraction(1, 2) if match["part"] == "half" else Fraction(3 if "three" in match["part"] else 1, 4)
-        )
-        return _in_unit(part, match["unit"])
-    return _in_unit(Fraction(1), text) if text in _SPANS else None
-
-
 def _amount(text: str) -> Quantity | None:
-    """A number with the unit or the thing counted after it."""
+    """A number with a currency before it, or a unit or the thing counted after it; or one unit: "fortnight"."""
     if re.fullmatch(r"[0-9]{2,4}s", text):
         return None  # the nineties, not ninety seconds
-    match = _AMOUNT.fullmatch(text)
-    if match:
-        value, unit = number(match["value"]), match["unit"]
-    else:
-        value, unit = _spelled_amount(text)
-    if value is None or unit in SCALES or number(unit) is not None or unit in _NO_UNIT:
+    if text in _SPANS:
+        return _in_unit(Fraction(1), text)
+    symbol = _SYMBOL.match(text)
+    words = _GLUED.sub(" ", text[symbol.end() :] if symbol else text).split(" ")
+    for size in range(min(len(words), _LONGEST_NUMBER), 0, -1):
+        value = number(" ".join(words[:size]))
+        if value is not None:
+            rest = " ".join(words[size:])
+            if symbol is None:
+                return _of(value, rest)
+            return _in_unit(-value if symbol["sign"] else value, f"{symbol['symbol']} {rest}".rstrip())
+    return None
+
+
+def _of(value: Fraction, unit: str) -> Quantity | None:
+    """An amount of a unit, or a count of things."""
+    if unit in SCALES or number(unit) is not None or unit in _NO_UNIT:
         return None
-    for name in (unit, unit.split(" ")[0]):  # "5 km long"
-        if name in UNITS:
+    first, _, rest = unit.partition(" ")
+    plain = first.isalpha() and rest.isalpha() and len(rest) > 1 and rest not in _NOT_PLAIN
+    for name in (unit, first) if plain else (unit,):  # "5 km long"
+        if named(name) is not None:
             return _in_unit(value, name)
     if not re.fullmatch(r"[^\W\d]+(?: [^\W\d]+)?", unit) or len(unit) < 3:
         return None
     return Quantity(unit.removesuffix("s"), value, written=value, name=unit)
 
 
-def _spelled_amount(text: str) -> tuple[Fraction | None, str]:
-    """ "five kilometres", "ten us dollars": the longest unit known by two words, or the last word."""
-    words = text.split(" ")
-    for size in (2, 1):
-        unit = " ".join(words[-size:])
-        if len(words) > size and (size == 1 or unit in UNITS):
-            return number(" ".join(words[:-size])), unit
-    return None, ""
-
-
-def _in_unit(value: Fraction, unit: str) -> Quantity:
-    base, factor = UNITS[unit]
-    return Quantity(base, value * factor, written=value, name=base if base in CURRENCIES else unit)
+def _in_unit(value: Fraction, name: str) -> Quantity | None:
+    unit = named(name)
+    return None if unit is None else Quantity(unit.base, unit.to_base(value), written=value, name=name)
 
 
 # Numbers within longer answers: two answers whose numbers cannot be reconciled do not mean the same.
@@ -281,15 +191,16 @@ def _in_unit(value: Fraction, unit: str) -> Quantity:
 
 
 _LONGEST = 2000
+_MARK = rf"(?:{'|'.join(sorted(ABOUT))})\.?(?: de)?"
 _NUMBER = re.compile(
-    r"(?P<currency>(?:US|A|C)?\$|[€£¥₹₩₽])?\s?(?<![\w.])(?P<sign>[-+](?=[\d.]))?"
-    r"(?P<value>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)"
-    r"(?P<mark>st|nd|rd|th|'?s\b)?(?:\s?(?P<scale>thousand|million|billion|trillion|bn|mn|[kKMB])(?![a-zA-Z]))?"
-    r"(?:[ -]?(?P<unit>%|°\s?[CFK]\b|[a-zA-Z][a-zA-Z/]*(?:\s[a-zA-Z]+)?))?"
+    rf"(?P<about>(?:[~≈]|(?<!\w){_MARK})\s?)?(?P<minus>(?<!\w)-(?=[A-Z]*[$€£¥]))?"
+    r"(?P<currency>(?:US|A|C|R)?\$|[€£¥₹₩₽])?\s?(?<![\w.])(?P<sign>[-+](?=[\d.]))?"
+    r"(?P<value>(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)(?:e[-+]?\d{1,3}\b)?)"
+    r"(?P<mark>st|nd|rd|th|'?s\b)?(?:\s?(?P<scale>thousand|million|billion|trillion)(?![a-zA-Z]))?"
+    r"(?:[ -]?(?P<unit>[%€£]|(?:°\s?)?[^\W\d_]+(?:[/^][^\W_]+)?(?:\s[^\W\d_]+){0,2}))?",
+    re.IGNORECASE,
 )
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b\.?|\b\d{1,2}:\d{2}\b", re.IGNORECASE)
-_MEASURED = ("high", "tall", "long", "wide", "deep")  # after a letter that is a unit then: "330 m high"
-_SCALE_OF_DEGREES = re.compile(r"(?:°\s?|degrees? )?(celsius|centigrade|fahrenheit|kelvin|(?<=[° ])[cfk]\b)")
 _NAME_ASKED = re.compile(
     r"\b(?:who|whom|whose|where|why|wer|wen|wem|wessen|wo|warum|où|pourquoi|quién|quiénes|dónde|por qué)\b"
     r"|\bwhich (?:treaty|country|city|town|state|place|river|island|person|man|woman|team|club|company|party|ship|film"
@@ -297,36 +208,37 @@ _NAME_ASKED = re.compile(
     r"|general|battle|language|animal|organ)\b",
     re.IGNORECASE,
 )
+_CENTURY = "century of an era"  # "18th century"
 _ROMAN = re.compile(r"(?<=[a-z] )(?:[IVXLC]{2,7}\b|[IVX]\b(?!\.))")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
-class _Mention(NamedTuple):
-    """A number: what it counts (a base unit or ""), its value in base units, and the value as written."""
+def _reconciled(a: Quantity, b: Quantity) -> bool:
+    """Whether two numbers of longer answers may be one: what the words around them count is not known here."""
+    if a.unit != b.unit and _CENTURY in (a.unit, b.unit):
+        return False
+    if "time" in (a.unit, b.unit):
+        return a.unit == b.unit and (a.value - b.value) % 720 == 0
+    if a.unit and b.unit and a.unit != _CENTURY:
+        if a.unit != b.unit and a.unit.split("/")[0] == b.unit.split("/")[0]:
+            return a.written == b.written  # "5 metres", and "5 metres an hour"
+        return any(_near(x, y) or _rounded(x, y) for x, y in _in_one_unit(a, b))
+    if a.written == b.written or a.value == b.value or (a.unit == b.unit and _rounded(a, b)):
+        return True
+    years = sorted((abs(a.written), abs(b.written)))
+    return years[0] < 100 and 1000 <= years[1] < 2100 and years[1] % 100 == years[0]  # '45 and 1945
 
-    kind: str
-    unit: str
-    value: Fraction
-    written: Fraction
 
-    def matches(self, other: _Mention) -> bool:
-        if self.kind != other.kind and "century" in (self.kind, other.kind):
-            return False
-        if "time" in (self.kind, other.kind):
-            return self.kind == other.kind and (self.value - other.value) % 720 == 0
-        if self.unit and other.unit and self.unit == other.unit:
-            return abs(self.value - other.value) * 200 <= abs(self.value)
-        if self.written == other.written or self.value == other.value:
-            return not (self.unit and other.unit)
-        years = sorted((abs(self.written), abs(other.written)))
-        return years[0] < 100 and 1000 <= years[1] < 2100 and years[1] % 100 == years[0]  # '45 and 1945
+def _near(a: Quantity, b: Quantity) -> bool:
+    """Whether two amounts of one kind differ by at most 0.5% in the unit of the first."""
+    return abs(_in_unit_of(a, b) - a.written) * 200 <= abs(a.written)
 
 
 class _Numbers(NamedTuple):
     """The numbers in figures or Roman numerals, which may refute, and those in words, which only match."""
 
-    hard: tuple[_Mention, ...]
-    soft: tuple[_Mention, ...]
+    hard: tuple[Quantity, ...]
+    soft: tuple[Quantity, ...]
 
 
 def contradict(a: str, b: str, question: str = "") -> bool:
@@ -338,6 +250,8 @@ def contradict(a: str, b: str, question: str = "") -> bool:
     (False, False)
     >>> contradict("It is 324 m high.", "1,063 ft"), contradict("It is 324 m high.", "It is 324 feet tall.")
     (False, True)
+    >>> contradict("The balance is -$50.", "It is $50."), contradict("It fell to minus 5 degrees.", "5 degrees")
+    (True, True)
     >>> contradict("Born in 1900, he died in World War II.", "He died in World War II")
     False
     >>> contradict("England won in 1966.", "England, by 4 to 2.", "Who won the World Cup in 1966?")
@@ -345,14 +259,14 @@ def contradict(a: str, b: str, question: str = "") -> bool:
     """
     if len(a) > _LONGEST or len(b) > _LONGEST:
         return False
-    first, second = _numbers(a), _numbers(b)
+    first, second = (_numbers(in_figures(text, question)) for text in (a, b))
     if not first.hard or not second.hard:
         return False
-    asked = _numbers(question).hard if len(question) <= _LONGEST else ()
-    named = _NAME_ASKED.search(question) is not None
+    asked = _numbers(in_figures(question)).hard if len(question) <= _LONGEST else ()
+    by_name = _NAME_ASKED.search(question) is not None
     for century in (False, True):
         left, right = (
-            _alone(one, other, asked, century=century, named=named)
+            _alone(one, other, asked, century=century, by_name=by_name)
             for one, other in ((first, second), (second, first))
         )
         if left and right:
@@ -361,69 +275,68 @@ def contradict(a: str, b: str, question: str = "") -> bool:
 
 
 def _alone(
-    one: _Numbers, other: _Numbers, asked: tuple[_Mention, ...], *, century: bool, named: bool
+    one: _Numbers, other: _Numbers, asked: tuple[Quantity, ...], *, century: bool, by_name: bool
 ) -> bool:
     """Whether `one` has a number that `other` lacks.
 
     One that the question has counts only if there is no other, and not where the question asks for a name.
     """
-    mine = [mention for mention in one.hard if (mention.kind == "century") == century]
-    news = [mention for mention in mine if not any(mention.matches(said) for said in asked)]
+    mine = [mention for mention in one.hard if (mention.unit == _CENTURY) == century]
+    news = [mention for mention in mine if not any(_reconciled(mention, said) for said in asked)]
     known = (*other.hard, *other.soft)
-    counted = news if news or named else mine
-    return any(not any(mention.matches(theirs) for theirs in known) for mention in counted)
+    counted = news if news or by_name else mine
+    return any(not any(_reconciled(mention, theirs) for theirs in known) for mention in counted)
+
+
+_FROM = re.compile(
+    rf"(\d[\d,.]*) ?(?:-|to|and|bis|à|a|y) ?(?=\d[\d,.]* ?({UNIT}))", re.IGNORECASE
+)  # has the unit of the end
 
 
 @lru_cache(4096)
 def _numbers(text: str) -> _Numbers:
-    text = western_digits(unicodedata.normalize("NFKC", text)).replace("−", "-").replace("–", "-")
-    hard: list[_Mention] = []
+    text = _FROM.sub(r"\1 \2 to ", text.replace("–", "-"))
+    hard: list[Quantity] = []
     for clock in _CLOCK.finditer(text):
         time = read_time(normalise(clock[0]))
         if time is not None:
-            hard.append(_Mention("time", "", Fraction(time[0]), Fraction(-1)))
+            hard.append(Quantity("time", Fraction(time[0]), written=Fraction(-1)))
     text = _CLOCK.sub(" ", text)
     hard += [_figure(match) for match in _NUMBER.finditer(text) if len(match["value"]) < 30]
-    hard += [
-        _Mention("", "", value, value) for value in map(_roman, _ROMAN.findall(text)) if value is not None
-    ]
+    hard += [_bare_number(value) for value in map(_roman, _ROMAN.findall(text)) if value is not None]
     return _Numbers(tuple(hard), tuple(_worded(text)))
 
 
-def _figure(match: re.Match[str]) -> _Mention:
-    written = Fraction(match["value"].replace(",", ""))
-    if match["scale"]:
-        scale = match["scale"].lower()
-        written *= SCALES.get(scale) or SUFFIXES[scale]
-    if match["sign"] == "-" and not match.string[: match.start("sign")].rstrip()[-1:].isdigit():
-        written = -written
+def _bare_number(value: Fraction, unit: str = "") -> Quantity:
+    return Quantity(unit, value, written=value)
+
+
+def _figure(match: re.Match[str]) -> Quantity:
+    value = Fraction(match["value"].replace(",", "")) * SCALES.get((match["scale"] or "").lower(), 1)
+    after_digit = match.string[: match.start("value") - 1].rstrip()[-1:].isdigit()
+    if match["minus"] or (match["sign"] == "-" and not after_digit):
+        value = -value
     mark, unit = match["mark"] or "", (match["unit"] or "").casefold()
     if mark in ("st", "nd", "rd", "th"):
-        kind = "century" if unit.split(" ")[0] in ("century", "centuries") else ""
-        return _Mention(kind, "", written, written)
+        return _bare_number(value, _CENTURY if unit.split(" ")[0] in ("century", "centuries") else "")
     if mark:
-        return _Mention("", "decade", written, written)
-    scale = _SCALE_OF_DEGREES.match(unit)
-    if scale:
-        kelvin, zero = _TEMPERATURES[scale[1][0]]
-        return _Mention("", "degree celsius", written * kelvin + zero - Fraction("273.15"), written)
+        return _bare_number(value, "decade")
     last = not match.string[match.end() :].strip(" .!")
-    base, factor = _unit(unit, match["currency"], last)
-    return _Mention("", base, written * factor, written)
+    name = (match["currency"] or _unit_name(unit, last)).casefold()
+    return replace(_in_unit(value, name) or _bare_number(value), about=match["about"] is not None)
 
 
-def _unit(unit: str, currency: str | None, last: bool) -> tuple[str, Fraction]:
-    """The base unit and factor of the word after a number, or of the currency before it; "" and 1 for other words.
+def _unit_name(words: str, last: bool) -> str:
+    """The unit that some words after a number begin with; "" where they do not.
 
     A letter is a unit where it is the last of the text, or a word like "high" follows.
     """
-    if currency:
-        return UNITS[currency.casefold()][0], Fraction(1)
-    first, _, rest = unit.partition(" ")
-    for name in (unit, first):
-        if name in UNITS and (len(name) > 1 or name == "%" or rest in _MEASURED or (last and not rest)):
-            return UNITS[name]
-    return "", Fraction(1)
+    first, _, rest = words.partition(" ")
+    if len(first) == 1 and first.isalpha() and not (rest.split(" ")[0] in _MEASURED or (last and not rest)):
+        return ""
+    while words and named(words) is None:
+        words = words.rpartition(" ")[0]
+    return words
 
 
 def _roman(text: str) -> Fraction | None:
@@ -432,7 +345,7 @@ def _roman(text: str) -> Fraction | None:
     return Fraction(total) if 0 < total < 100 else None
 
 
-def _worded(text: str) -> list[_Mention]:
+def _worded(text: str) -> list[Quantity]:
     found = []
     words = re.findall(r"[a-z]+(?:-[a-z]+)?", text.casefold())
     for size in (1, 2, 3):
@@ -442,8 +355,8 @@ def _worded(text: str) -> list[_Mention]:
             if value is None:
                 value = ordinal(phrase)
             if value is not None:
-                kinds = ("", "century") if "centur" in text.casefold() else ("",)
-                found += [_Mention(kind, "", value, value) for kind in kinds]
+                units = ("", _CENTURY) if "centur" in text.casefold() else ("",)
+                found += [_bare_number(value, unit) for unit in units]
     return found
 
 
@@ -527,6 +440,7 @@ def _items(text: str, fewest: int = 3) -> frozenset[str] | None:
 
 _PRIME = (1 << 61) - 1
 _TOKEN = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]+)?)|(sqrt|[a-z])|([-+*/^()]))")
+_PAIR = re.compile(r"([0-9]+) ?(?:[-:]|to|by|zu|à) ?([0-9]+)")
 _RELATION = re.compile(r"<=|>=|=|<|>")
 _SIGNS = str.maketrans({"×": "*", "·": "*", "⋅": "*", "÷": "/", "≤": "<=", "≥": ">="})
 _LONGEST_EXPRESSION = 80
@@ -547,6 +461,8 @@ def compare_expressions(a: str, b: str) -> bool | None:
     (True, False, None)
     >>> compare_expressions("3-2", "2-1"), compare_expressions("T-Rex", "T-shirt")
     (False, None)
+    >>> compare_expressions("16:9", "16 to 9"), compare_expressions("3-1", "3:1"), compare_expressions("3:1", "1:3")
+    (True, True, False)
     """
     first, second = _read_formula(a), _read_formula(b)
     if first is None and second is None:
@@ -554,7 +470,7 @@ def compare_expressions(a: str, b: str) -> bool | None:
     first, second = first or _read_formula(a, term=True), second or _read_formula(b, term=True)
     if first is None or second is None:
         return None
-    if first.numbers or second.numbers:  # a score or a range: 3-2 is not 2-1
+    if first.numbers or second.numbers:  # a score, a ratio or a range: 3-2 is not 2-1
         return first.numbers == second.numbers
     return (first.relation, first.values) == (second.relation, second.values)
 
@@ -564,8 +480,9 @@ def _read_formula(text: str, *, term: bool = False) -> _Formula | None:
     if len(text) > _LONGEST_EXPRESSION:
         return None
     plain = plain_signs(text).rstrip(".!,;: ").translate(_SIGNS).replace("**", "^")
-    if re.fullmatch(r"[0-9]+ ?: ?[0-9]+", plain):
-        return _Formula("", (), plain.replace(" ", ""))
+    pair = _PAIR.fullmatch(plain)
+    if pair:
+        return _Formula("", (), f"{pair[1]}:{pair[2]}")
     if term and not re.fullmatch(r"[0-9]*[a-z]", plain):
         return None
     if not (term or re.search(r"[-+*/^=<>√]|sqrt\(", plain)) or re.search(r"(?!sqrt)[a-z]{3,}", plain):
@@ -669,8 +586,10 @@ class _FormulaParser:
         return int.from_bytes(digest, "little") % _PRIME
 
 
-_BASES = {base for base, _ in UNITS.values()} | {"kelvin", "time", "time of twelve"}
-_MEASURES = _BASES - CURRENCIES - {"time", "time of twelve", "percent", "byte"}
+_NOT_COUNTED = {"", "date", "time", "time of twelve", "ordinal"}
+_EXACT = CURRENCIES | {"percent", "byte", *_NOT_COUNTED}
+# What a name may also mean: pounds are money or a weight, degrees Celsius or Fahrenheit.
+_ALSO = {"pound": ("lb",), "degree": ("°c", "°f")}
 # Where a year is asked for, the day and the month are beside the point.
 _YEAR_ASKED = re.compile(
     r"\b(?:(?:what|which)(?: calendar)? year|welche[ms]? jahr|quelle année|(?:qué|cuál) año)\b", re.IGNORECASE
@@ -680,7 +599,15 @@ _WHEN_ASKED = re.compile(
     r"\bwhen (?:did|was|were|is|are|does|do|will|has|had)\b|\bwann\b|\bquand\b|\bcuándo\b", re.IGNORECASE
 )
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1\d{3}|20\d{2})(?![\d,]|\.\d|s\b|\s?(?:BC|B\.C))", re.IGNORECASE)
-_ABOUT = re.compile(rf"^\s*(?:it(?:'s| is) )?(?:{'|'.join(ABOUT)}|some|~)\.?\s?(?=[\d$€£])", re.IGNORECASE)
+_ABOUT = re.compile(
+    rf"^\s*(?:it(?:'s| is) )?(?:{_MARK}(?!\w)|some(?= [\d$€£])|[~≈])\s?(?=\w|[$€£-])", re.IGNORECASE
+)
+_PEOPLE = re.compile(
+    r"\b(?:people|persons|inhabitants|residents|population|einwohner\w*|habitant[es]*|abitanti|población|popolazione"
+    r"|população)\b",
+    re.IGNORECASE,
+)
+_CLOSE, _ROUGH = Fraction(1, 100), Fraction(1, 50)  # by how much rounding may change an amount
 _DAYS = Fraction("30.436875")  # days in a mean Gregorian month
 
 
@@ -716,7 +643,7 @@ def _settled(a: str, b: str, question: str) -> bool | None:
         before, years = set(_YEAR.findall(question)), [set(_YEAR.findall(text)) for text in (a, b)]
         if all(len(each - before) == 1 for each in years):
             return years[0] - before == years[1] - before
-    first, second = (quantity(_ABOUT.sub("", text)) for text in (a, b))
+    first, second = (_approximate(in_figures(text, question)) for text in (a, b))
     if first is not None and second is not None:
         return _quantities(first, second, question)
     known = compare_expressions(a, b)
@@ -725,6 +652,13 @@ def _settled(a: str, b: str, question: str) -> bool | None:
     if known is None and contradict(a, b, question):
         return False
     return known
+
+
+def _approximate(text: str) -> Quantity | None:
+    """What the whole text amounts to, also after a word like "about"."""
+    plain = _ABOUT.sub("", text)
+    found = read_figures(plain)
+    return replace(found, about=True) if found is not None and plain != text else found
 
 
 def _quantities(a: Quantity, b: Quantity, question: str) -> bool | None:
@@ -739,13 +673,12 @@ def _quantities(a: Quantity, b: Quantity, question: str) -> bool | None:
         return _percent(a, b, question)
     if len(units) == 2:
         return _bare(a, b, question) if "" in units else _other_unit(a, b)
-    if a.value == b.value:
-        return True
-    if a.name != b.name and a.unit != "" and _close(a.value, b.value):
-        return True  # a conversion, rounded
-    if a.unit in _MEASURES and _rounded(a.written, b.written):
-        return True
-    return _endless(a.value, b.value) or _endless(b.value, a.value)
+    return _same_size(a, b)
+
+
+def _same_size(a: Quantity, b: Quantity) -> bool:
+    """Whether two amounts of one kind are the same, or one is the other rounded."""
+    return a.value == b.value or _rounded(a, b) or _endless(a.value, b.value) or _endless(b.value, a.value)
 
 
 def _other_unit(a: Quantity, b: Quantity) -> bool | None:
@@ -753,63 +686,105 @@ def _other_unit(a: Quantity, b: Quantity) -> bool | None:
     if {a.unit, b.unit} == {"month", "second"}:
         months, seconds = (a, b) if a.unit == "month" else (b, a)
         return None if abs(months.value * _DAYS * 86400 / seconds.value - 1) < Fraction(1, 40) else False
-    if a.unit in _BASES and b.unit in _BASES:
-        return False
-    if {a.unit, b.unit} == {"degree", "kelvin"} and a.written == b.written:
-        return True  # 212 degrees, and 212 °F
-    return None if a.written == b.written else False
+    if any(_same_size(x, y) for x, y in _in_one_unit(a, b)):
+        return True
+    return None if a.written == b.written and not (a.measure and b.measure) else False
+
+
+def _in_one_unit(a: Quantity, b: Quantity) -> list[tuple[Quantity, Quantity]]:
+    """The two amounts in the ways to read them that make them one kind."""
+    return [(x, y) for x in _ways(a) for y in _ways(b) if x.unit == y.unit]
+
+
+def _ways(amount: Quantity) -> list[Quantity]:
+    """An amount and what else it may mean: pounds a weight, and "$20 a month" the "$20" of a monthly price."""
+    names = (each_time(amount.name), *_ALSO.get(amount.unit, ()))
+    others = (_in_unit(amount.written, name) for name in names if name)
+    return [amount, *(replace(other, about=amount.about) for other in others if other)]
 
 
 def _bare(a: Quantity, b: Quantity, question: str) -> bool | None:
-    """A bare number and one with a unit: the same if written alike, or converted to a unit the question names."""
+    """A bare number and one with a unit: the same if written alike, or in a unit the question names."""
     bare, said = (a, b) if a.unit == "" else (b, a)
     asked = set(question.casefold().replace("?", " ").split())
     if bare.value == said.written:
-        known = said.unit in _BASES or said.unit == "degree" or said.name in asked
-        return True if known else None
-    for name, (base, factor) in UNITS.items():
-        if base == said.unit and name in asked and len(name) > 2:
-            value = said.value / factor
-            if value == bare.value or (factor != 1 and _close(value, bare.value)):
-                return True
-    if said.unit == "kelvin" and ("celsius" in asked or "fahrenheit" in asked):
-        celsius = said.value - Fraction("273.15")
-        value = celsius if "celsius" in asked else celsius * Fraction(9, 5) + 32
-        return _close(value, bare.value)
-    return False
+        people = _PEOPLE.search(said.name) and _PEOPLE.search(question)
+        counted = said.unit in {word.removesuffix("s") for word in asked}
+        return True if said.measure or counted or people else None
+    ways = (_in_unit(bare.value, name) for name in asked if len(name) > 2)
+    if any(_same_size(replace(way, about=bare.about), said) for way in ways if way and way.unit == said.unit):
+        return True
+    return _rounded(bare, replace(said, unit="", name="")) if said.thing else False
 
 
-def _close(a: Fraction, b: Fraction) -> bool:
-    """Whether a conversion, rounded, explains the difference."""
-    return abs(a - b) * 200 <= max(abs(a), abs(b))
+def _rounded(a: Quantity, b: Quantity) -> bool:
+    """Whether one of two amounts of one kind is the other, rounded to the digits that it is written with.
 
+    Zeros at the end of a whole number are no digits. A number marked as approximate may be off by 2%, and so may a
+    conversion to two digits; a conversion to one digit by 1%. Otherwise three digits must agree, of measures with
+    decimals or from 10,000 on; counts, money and percentages are exact, but for round ones from a million on.
 
-def _rounded(a: Fraction, b: Fraction) -> bool:
-    """Whether one measured value is the other with fewer decimals, three digits at least.
-
-    >>> _rounded(Fraction("78.4"), Fraction("78.37")), _rounded(Fraction("1.5"), Fraction("1.54"))
-    (True, False)
-    >>> _rounded(Fraction("10994"), Fraction("10998"))
-    False
+    >>> def rounded(a: str, b: str) -> bool:
+    ...     return _rounded(_approximate(a), _approximate(b))
+    >>> rounded("78.4 °C", "78.37 °C"), rounded("1.5 km", "1.54 km"), rounded("10,994 m", "10,998 m")
+    (True, False, False)
+    >>> rounded("165 °F", "74 °C"), rounded("4,100 miles", "6,650 km"), rounded("5 km", "3 miles")
+    (True, True, False)
+    >>> rounded("about 300,000 km/s", "299,792,458 m/s"), rounded("about 380,000", "376,248"), rounded("about 20", "19")
+    (True, True, False)
+    >>> rounded("13.2 million", "13,205,279"), rounded("1507800", "1507808"), rounded("around 800", "793")
+    (True, False, False)
     """
-    less, more = sorted((_places(a), _places(b)))
-    coarse = a if _places(a) == less else b
-    return less < more and abs(coarse) * 10**less >= 100 and 2 * abs(a - b) * 10**less <= 1
+    years = a.unit == "" and _may_be_year(a) and _may_be_year(b)
+    exact = years or a.unit in ("time", "time of twelve", "ordinal")
+    return not exact and (_rounds_to(a, b) or _rounds_to(b, a))
 
 
-def _places(value: Fraction) -> int:
-    """The decimals of a value, at most nine."""
-    return next((n for n in range(9) if (value * 10**n).denominator == 1), 9)
+def _rounds_to(fine: Quantity, coarse: Quantity) -> bool:
+    """Whether the second is the first, rounded."""
+    value, size = _in_unit_of(coarse, fine), abs(coarse.written)
+    off = abs(value - coarse.written)
+    if off > _ROUGH * size:
+        return False
+    step = _step(coarse.written)
+    about, converted = fine.about or coarse.about, fine.measure != coarse.measure
+    if value.denominator != 1 and not (about or converted):
+        step = min(step, Fraction(1))  # beside 169.7 cm, 170 cm has three digits
+    digits = size / step  # 10 to 99 for two digits
+    if 2 * off > step:
+        return False
+    if about or converted:
+        return about or digits >= 10 or off <= _CLOSE * size
+    if coarse.unit in _EXACT or coarse.thing:
+        return size >= 10**6 and 100 <= digits < 10**4
+    return digits >= 100 and (value.denominator != 1 or size >= 10**4)
+
+
+def _in_unit_of(other: Quantity, amount: Quantity) -> Fraction:
+    return other.measure.from_base(amount.value) if other.measure else amount.value
+
+
+@lru_cache(4096)
+def _step(value: Fraction) -> Fraction:
+    """The place of the last digit that is not a zero, at most nine after the point: 100 for 38,200."""
+    if value.denominator == 1:
+        digits = str(value.numerator)
+        return Fraction(10 ** (len(digits) - len(digits.rstrip("0"))) if value else 1)
+    return Fraction(1, 10 ** next((n for n in range(1, 9) if (value * 10**n).denominator == 1), 9))
+
+
+def _may_be_year(amount: Quantity) -> bool:
+    return amount.value.denominator == 1 and 100 <= amount.value <= 2100
 
 
 def _endless(a: Fraction, b: Fraction) -> bool:
     """Whether `a` has no finite decimal form and `b` is its rounding: 1/3 and 0.33, but not 3.14159 and 3.14."""
-    places = _places(b)
     rest = a.denominator
     for prime in (2, 5):
         while rest % prime == 0:
             rest //= prime
-    return rest != 1 and places >= 2 and abs(a - b) * 10**places <= Fraction(1, 2)
+    step = _step(b)
+    return rest != 1 and step * 100 <= 1 and 2 * abs(a - b) <= step
 
 
 def _percent(a: Quantity, b: Quantity, question: str) -> bool | None:
@@ -837,5 +812,5 @@ def _says_all(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
 def _as_date(amount: Quantity) -> tuple[int, int, int] | None:
     if amount.date:
         return amount.date
-    year = amount.value
-    return (int(year), 0, 0) if amount.unit == "" and year.denominator == 1 and 1000 <= year <= 2100 else None
+    year = amount.unit == "" and amount.value >= 1000 and _may_be_year(amount)
+    return (int(amount.value), 0, 0) if year else None

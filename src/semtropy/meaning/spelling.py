@@ -35,7 +35,7 @@ _PLAIN = str.maketrans(
         "』": '"',
     }
 )
-_POWER = re.compile("[⁰¹²³⁴-⁹]+")  # 10² is not 102
+POWER = re.compile("[⁺⁻]?[⁰¹²³⁴-⁹]+")  # 10² is not 102
 _FRAME = re.compile(
     r"^(?:(?:it|that|this|he|she|they|these|those)(?:'s|'re| is| was| are| were| means| would be)"
     r"|(?:the |my |final )?(?:correct )?answer(?: is:?| was:?|:)"
@@ -89,7 +89,7 @@ def plain_signs(text: str) -> str:
     >>> plain_signs("x²  −  Ｙ")
     'x^2 - y'
     """
-    plain = western_digits(unicodedata.normalize("NFKC", _POWER.sub(r"^\g<0>", text)))
+    plain = western_digits(unicodedata.normalize("NFKC", POWER.sub(r"^\g<0>", text)))
     return " ".join(plain.translate(_PLAIN).casefold().split())
 
 
@@ -152,7 +152,10 @@ TITLES = frozenset({
 })  # fmt: skip
 
 # Before a number: "about 5 km" and "5 km" are one answer, "about 5 km" and "about 6 km" are two.
-ABOUT = frozenset({"about", "approximately", "approx", "around", "roughly", "circa"})
+ABOUT = frozenset({
+    "about", "approximately", "approx", "around", "roughly", "circa", "nearly", "almost", "ca", "etwa", "ungefähr",
+    "rund", "knapp", "environ", "presque", "unos", "unas", "aproximadamente", "cerca", "casi", "quasi", "quase",
+})  # fmt: skip
 
 # Articles, prepositions and auxiliaries.
 SMALL_WORDS = frozenset({
