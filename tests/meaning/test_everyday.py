@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize(("name", "least"), [("everyday", 48), ("everyday_test", 24)])
+@pytest.mark.parametrize(("name", "least"), [("everyday", 48), ("everyday_test", 24), ("everyday_more", 44)])
 def test_groups_are_right(name: str, least: int) -> None:
     rows = [json.loads(line) for line in (TRAINING / f"{name}.jsonl").read_text("utf-8").splitlines()]
     tasks = [GroupingTask(row["question"], [*row["same"], row["other"]], label=row) for row in rows]

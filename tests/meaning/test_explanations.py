@@ -40,10 +40,10 @@ def test_made_up_explanations_are_flagged():
 def test_most_consistent_explanations_are_not_flagged():
     found = outcomes(agree=True)
     assert found.total() == 15
-    assert found[Outcome.STEADY] >= 8
+    assert found[Outcome.STEADY] >= 7
     assert (
         found[Outcome.FLAGGED] <= 8
-    )  # of all 75 answers 20; 67 before explanations were compared by what they share
+    )  # of all 75 answers 19; 67 before explanations were compared by what they share
 
 
 @pytest.mark.parametrize(("same", "least", "most"), [(True, 17, 22), (False, 0, 8)])

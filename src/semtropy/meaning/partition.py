@@ -240,6 +240,8 @@ class Grouper:
         the first, which saves nearly half of the judge's work. Mode 'relaxed' needs both, in one batch.
         """
         needed = self.needed(meaning)
+        if self._explanations((self.question, other, text)):
+            needed = max(needed, self.threshold)  # with three to join by, a majority needs no help
         there, back = (self.question, other, text), (self.question, text, other)
         self.tally += Tally(pairs=1)
         if self.mode == "relaxed":
