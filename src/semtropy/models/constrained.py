@@ -46,7 +46,7 @@ def with_tools(model: Model, tools: Sequence[Any]) -> Model:
     return JsonChat(model, {"tools": listed}, None)
 
 
-class JsonChat:
+class JsonChat(sync_bridge.AwaitedModel):
     """A chat endpoint that is asked for structured answers: `extra` goes into every request.
 
     An endpoint that refuses `extra` is asked without it from then on; `system` tells it the schema all the same.
@@ -71,12 +71,6 @@ class JsonChat:
                 raise
             self._extra = {}
         return await self._chat.ask({"messages": messages}, n, temperature, rng, read)
-
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
     @property
     def pace(self) -> Pace:

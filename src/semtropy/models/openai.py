@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -312,7 +312,7 @@ MOST_CHOICES = 64  # answers per request; OpenAI allows 128
 OLLAMA = "fp_ollama"  # by which its replies are known
 
 
-class _OpenAIModel(ABC):
+class _OpenAIModel(sync_bridge.AwaitedModel):
     """Shared by both kinds of endpoint: builds requests, splits `n`, leaves out refused parameters."""
 
     path: str
@@ -517,12 +517,6 @@ class Chat(_OpenAIModel):
     def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
         return as_messages(prompt, system_for(prompt, self.system))
 
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
-
 
 class Completions(_OpenAIModel):
     """A plain completions endpoint, prompted with brief examples before the question."""
@@ -545,12 +539,6 @@ class Completions(_OpenAIModel):
         return await self.acomplete(
             brief_prompt(prompt), n, temperature=temperature, rng=rng, default_tokens=longest
         )
-
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
     async def aweigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
         """The answer with its log-probability after the prompt, where the endpoint echoes prompts."""

@@ -89,7 +89,7 @@ _OPTIONAL = {
 }
 
 
-class ResponsesModel:
+class ResponsesModel(sync_bridge.AwaitedModel):
     """Draws further answers to one client's request to `/v1/responses`: same input and settings, at temperature 1.
 
     chat  the same model as a chat model, for other questions: a judge asks it
@@ -140,12 +140,6 @@ class ResponsesModel:
             wanted["max_output_tokens"] = self._tokens
         kept = {name: value for name, value in wanted.items() if name not in refused}
         return {"model": self.plain.model, **self._fields, **kept}
-
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
 
 def _newly_refused(error: Refused, sent: set[str]) -> frozenset[str]:
@@ -316,7 +310,7 @@ def _passed_back(headers: httpx.Headers) -> dict[str, str]:
     return passed
 
 
-class ConversationModel:
+class ConversationModel(sync_bridge.AwaitedModel):
     """Draws further answers to one client's request: same messages and settings, at the temperature of the check."""
 
     def __init__(
@@ -347,9 +341,3 @@ class ConversationModel:
         samples = await self._asker.ask(self._fields, n, temperature, rng, sample_with_calls)
         self._habits.refused |= self._asker.refused
         return samples
-
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
