@@ -233,7 +233,7 @@ class AnswerProxy:
         if parsed is None:
             return PassedReply(raw, headers)
         if outcome.instead is not None:
-            raw = json.dumps(self.dialect.reply(parsed, outcome.instead)).encode()
+            raw = json.dumps(self.dialect.reply(parsed, [outcome.instead])).encode()
         return PassedReply(
             raw if self.place == "headers" else spliced(raw, "semtropy", outcome.payload), headers
         )
@@ -271,7 +271,7 @@ class AnswerProxy:
             passed = [each for raw in events for each in reader.feed(raw)]
             outcome = await self.outcome(reader.answer, stack)
         if outcome.instead is not None:
-            events, reader = self.dialect.events(reader, outcome.instead), self.dialect.reader()
+            events, reader = self.dialect.events(reader.frame, [outcome.instead]), self.dialect.reader()
             passed = [each for raw in events for each in reader.feed(raw)]
         whole = b"".join([*passed, reader.ending(outcome.payload, self.place)])
         return PassedReply(whole, verdict_headers(outcome))
