@@ -23,7 +23,7 @@ _REGISTRY = {
     "gguf-brief": ("llama_cpp", "gguf_brief", "gguf-brief:PATH"),
     "openai": ("openai", "chat", "openai:MODEL"),
     "completions": ("openai", "completions", "completions:MODEL"),
-    "hf": ("checkpoints", "hf", "hf:NAME_OR_PATH"),
+    "hf": ("transformers", "hf", "hf:NAME_OR_PATH"),
     "replay": ("replay", "replay", "replay:RECORDING"),
     "scripted": ("scripted", "scripted", "scripted:FILE.json"),
 }
