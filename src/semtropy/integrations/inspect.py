@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra
 from ..models.replies import chat_sample
-from .bridge import Bridge, score_reason, steadiness, verdict_data
+from ..verdict import score_reason
+from .bridge import Bridge
 
 try:
     from inspect_ai.model import GenerateConfig, get_model
@@ -50,9 +51,8 @@ def semantic_entropy(
 
         prompt = [{"role": message.role, "content": message.text} for message in asked]
         verdict = await bridge.acheck(prompt, answer=answer, ask=ask)
-        value, reason = steadiness(verdict), score_reason(verdict)
-        about = {"answer": answer, "explanation": reason, "metadata": verdict_data(verdict)}
-        return Score.unscored(**about) if value is None else Score(value=value, **about)
+        about = {"answer": answer, "explanation": score_reason(verdict), "metadata": verdict.to_dict()}
+        return Score.unscored(**about) if verdict.score is None else Score(value=verdict.score, **about)
 
     return score
 

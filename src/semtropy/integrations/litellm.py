@@ -10,7 +10,7 @@ from ..errors import MissingExtra
 from ..models.replies import chat_sample, with_usage
 from ..stopping import Budget
 from ..tracing import event_attributes
-from .bridge import Bridge, verdict_data
+from .bridge import Bridge
 
 try:
     import litellm
@@ -131,7 +131,7 @@ class SemtropyGuardrail(CustomGuardrail):
         withheld = "guardrail_intervened" if self._withhold else "guardrail_flagged"
         status = withheld if verdict.flagged else "success"
         self._log(data, event_attributes(verdict), status, started)
-        return verdict_data(verdict)
+        return verdict.to_dict()
 
     async def _draw(self, data: Mapping[str, Any], n: int) -> list[Sample]:
         """`n` samples by the router, which runs no guardrails: in one request, or one each where that is refused."""

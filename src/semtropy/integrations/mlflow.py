@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra
-from .bridge import Bridge, score_reason, steadiness
+from ..verdict import score_reason
+from .bridge import Bridge
 
 try:
     from mlflow.entities import AssessmentSource, Feedback
@@ -35,7 +36,7 @@ def semantic_entropy_scorer(
         verdict = bridge.check(inputs[question], answer=str(outputs), ask=ask)
         return Feedback(
             name="semantic_entropy",
-            value=steadiness(verdict),
+            value=verdict.score,
             rationale=score_reason(verdict),
             source=AssessmentSource(source_type="CODE", source_id="semtropy"),
             metadata={"outcome": str(verdict.outcome), "samples": str(verdict.samples)},
