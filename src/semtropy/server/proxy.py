@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 
 _PARTS = re.compile(r"\[\d*\]|\.")
+_TEXTS: dict[str, Any] = dict.fromkeys(("answer", "text", "instead", "value", "sentence"))
+_TEXTS |= {"wordings": [], "answers": []}
+"""Keys of a verdict that quote the model, and what they have where nothing is quoted."""
 _OWN = frozenset({"answer", "content", "tool"})
 """Names of fields that no schema declares: those of a whole answer, and of the tool that is called."""
 
@@ -77,25 +80,13 @@ def withheld_verdict(
     >>> withheld_verdict(verdict, {"properties": {"year": {}}})["fields"]
     [{'name': 'year', 'value': None, 'meanings': [{'text': None, 'wordings': [], 'count': 3}]}]
     """
-    kept = dict(payload)
-    if "answer" in kept:
-        kept["answer"] = None
-    if "meanings" in kept:
-        kept["meanings"] = [_without_text(meaning) for meaning in kept["meanings"]]
-    if "claims" in kept:
-        kept["claims"] = [
-            claim if claim["outcome"] == steady else {**claim, "text": None, "instead": None}
-            for claim in kept["claims"]
-        ]
-    if "second" in kept:
-        kept["second"] = _without_answers(kept["second"])
+    kept: dict[str, Any] = _emptied(payload, _TEXTS)
+    if steady is not None:
+        pairs = zip(payload["claims"], kept["claims"], strict=True)
+        kept["claims"] = [claim if claim["outcome"] == steady else emptied for claim, emptied in pairs]
     if "fields" in kept:
         known = _OWN | _names(declared)
-        kept["fields"] = [
-            {**field, "value": None, "meanings": [_without_text(meaning) for meaning in field["meanings"]]}
-            for field in kept["fields"]
-            if _is_declared(field["name"], known)
-        ]
+        kept["fields"] = [field for field in kept["fields"] if _is_declared(field["name"], known)]
         kept["untrusted"] = [name for name in kept["untrusted"] if _is_declared(name, known)]
     return kept
 
@@ -111,22 +102,16 @@ def without_texts(value: Any) -> Any:
     >>> without_texts({"meanings": [{"text": "Paris", "wordings": ["Paris"], "count": 2}], "fields": [1]})
     {'meanings': [{'text': '', 'wordings': [], 'count': 2}], 'fields': []}
     """
+    return _emptied(value, {"text": "", "instead": None, "wordings": [], "fields": [], "answers": []})
+
+
+def _emptied(value: Any, empty: Mapping[str, Any]) -> Any:
+    """Plain data with these values for these keys, wherever they stand."""
     if isinstance(value, list):
-        return [without_texts(each) for each in value]
+        return [_emptied(each, empty) for each in value]
     if not isinstance(value, dict):
         return value
-    emptied: dict[str, Any] = {"text": "", "instead": None, "wordings": [], "fields": [], "answers": []}
-    return {name: emptied[name] if name in emptied else without_texts(each) for name, each in value.items()}
-
-
-def _without_answers(second: dict[str, Any]) -> dict[str, Any]:
-    others = [_without_answers(other) for other in second["others"]]
-    kept = {name: value for name, value in second.items() if name != "sentence"}  # it quotes an answer
-    return {**kept, "answers": [], "instead": None, "others": others}
-
-
-def _without_text(meaning: dict[str, Any]) -> dict[str, Any]:
-    return {**meaning, "text": None, "wordings": []}
+    return {name: empty[name] if name in empty else _emptied(each, empty) for name, each in value.items()}
 
 
 def _is_declared(name: str, known: frozenset[str]) -> bool:
