@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import InputError, SemtropyError
 from ..files import decode_json, decode_text, read_text, text_lines
-from ..options import OPTIONS
+from ..options import OPTIONS, split_list
 from ..stopping import Budget, Price, Rounds, rule_of
 from ..verdict import Outcome, percent
 from ._options import add_config, add_flags, read_config
@@ -397,7 +397,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "schema": _schema,
     "tools": _tools,
     "choices": lambda text: [each.strip() for each in text.split(",")],
-    "required": lambda text: [each.strip() for each in text.split(",") if each.strip()],
+    "required": split_list,
     "claims": lambda text: None if text == "none" else text,
     "claim_prior": partial(_read, "..claims", "ClaimPrior"),
     "calibration": partial(_read, "..calibration", "Calibration"),
