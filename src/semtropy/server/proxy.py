@@ -17,6 +17,7 @@ from ..models.endpoint import parsed_reply
 from ..verdict import ClaimVerdict, Outcome
 from .dialects import Replacement
 from .errors import Problem, as_problem, error_body, error_kind
+from .requests import parts_of
 from .settings import HOLDING
 from .sse import EventSplitter, event, spliced
 
@@ -85,7 +86,7 @@ def withheld_verdict(
         pairs = zip(payload["claims"], kept["claims"], strict=True)
         kept["claims"] = [claim if claim["outcome"] == steady else emptied for claim, emptied in pairs]
     if "fields" in kept:
-        known = _OWN | _names(declared)
+        known = _OWN.union(*(part for part in parts_of(declared) if isinstance(part, dict)))
         kept["fields"] = [field for field in kept["fields"] if _is_declared(field["name"], known)]
         kept["untrusted"] = [name for name in kept["untrusted"] if _is_declared(name, known)]
     return kept
@@ -118,20 +119,6 @@ def _is_declared(name: str, known: frozenset[str]) -> bool:
     return all(part in known for part in _PARTS.split(name) if part)
 
 
-def _names(value: Any) -> frozenset[str]:
-    """All keys inside, without recursion: a schema may be nested deeply."""
-    waiting = [value]
-    found: set[str] = set()
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            found |= part.keys()
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
-    return frozenset(found)
-
-
 NO_TEXT = "the answer has no text to compare: nothing was checked"
 TOO_LONG = "the answer is too long to be checked"
 
@@ -151,11 +138,10 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PassedReply:
-    """A body that was held back for its verdict; `rest` is what follows of one that is too long to hold."""
+    """What the client gets: a body that was held back for its verdict, or one that is too long to hold, as it comes."""
 
-    body: bytes
+    body: bytes | AsyncIterator[bytes]
     headers: dict[str, str]
-    rest: AsyncIterator[bytes] | None = None
 
 
 class AnswerProxy:
@@ -206,10 +192,9 @@ class AnswerProxy:
     async def whole(self) -> PassedReply:
         """The body with its verdict, and the same as headers."""
         with ExitStack() as stack:
-            held = await self._held()
-            if held.rest is not None:
-                return held
-            raw = held.body
+            raw = await self._held()
+            if isinstance(raw, PassedReply):
+                return raw
             parsed = _parsed(raw)
             outcome = await self.outcome(lambda: self.dialect.answer(parsed), stack)
         headers = verdict_headers(outcome)
@@ -250,9 +235,9 @@ class AnswerProxy:
         with ExitStack() as stack:
             self._start(stack)
             held = await self._held()
-            if held.rest is not None:
+            if isinstance(held, PassedReply):
                 return held
-            events = [*splitter.feed(held.body), _ended(splitter.take())]
+            events = [*splitter.feed(held), _ended(splitter.take())]
             passed = [each for raw in events for each in reader.feed(raw)]
             outcome = await self.outcome(reader.answer, stack)
         if outcome.instead is not None:
@@ -261,8 +246,8 @@ class AnswerProxy:
         whole = b"".join([*passed, reader.ending(outcome.payload, self.place)])
         return PassedReply(whole, verdict_headers(outcome))
 
-    async def _held(self) -> PassedReply:
-        """The whole body, or for one above `max_reply` its beginning and the rest as it comes."""
+    async def _held(self) -> bytes | PassedReply:
+        """The whole body; the reply as it comes where it is above `max_reply`."""
         chunks, parts, size = self.reply.unpacked(), [], 0
         try:
             async for chunk in chunks:
@@ -274,7 +259,7 @@ class AnswerProxy:
             await self.reply.close()
             raise _cut(error) from None
         await self.reply.close()
-        return PassedReply(b"".join(parts), {})
+        return b"".join(parts)
 
     def _too_long(self, body: bytes, chunks: AsyncIterator[bytes]) -> PassedReply:
         """An answer above `max_reply`: passed on unchecked, or refused where answers that fail are blocked."""
@@ -282,14 +267,15 @@ class AnswerProxy:
         if self.mode in HOLDING and self.settings.on_error == "block":
             raise Problem(502, TOO_LONG, "upstream_error")
 
-        async def rest() -> AsyncIterator[bytes]:
+        async def whole() -> AsyncIterator[bytes]:
             try:
+                yield body
                 async for chunk in chunks:
                     yield chunk
             finally:
                 await self.reply.close()
 
-        return PassedReply(body, {"X-Semtropy-Verdict": "none"}, rest())
+        return PassedReply(whole(), {"X-Semtropy-Verdict": "none"})
 
     async def outcome(self, answered: Callable[[], ReadAnswer | None], stack: ExitStack) -> CheckOutcome:
         """The verdict on an answer, or the reason why there is none; noted for the operator."""
