@@ -19,7 +19,7 @@ __all__ = ["FORMS", "Retry", "ScriptedModel", "load_model"]
 # Prefix of a model's name -> its module, the function in it, and the form of the name.
 _REGISTRY = {
     "smollm2": ("llama_cpp", "smollm2", "smollm2"),
-    "gguf": ("llama_cpp", "gguf", "gguf:PATH"),
+    "gguf": ("llama_cpp", "LlamaCpp", "gguf:PATH"),
     "gguf-brief": ("llama_cpp", "gguf_brief", "gguf-brief:PATH"),
     "openai": ("openai", "chat", "openai:MODEL"),
     "completions": ("openai", "completions", "completions:MODEL"),

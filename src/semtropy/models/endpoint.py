@@ -28,6 +28,7 @@ from ..errors import (
     ModelTimeout,
     RateLimited,
     UnknownModel,
+    one_line,
 )
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def masked(message: str, secrets: Iterable[str]) -> str:
     'bad key *** for you'
     """
     known = sorted({each for each in secrets if len(each) >= SHORTEST}, key=len, reverse=True)
-    line = " ".join("".join(c if c.isprintable() else " " for c in message[:5000]).split())
+    line = one_line(message[:5000], 5000)
     for secret in known:
         line = line.replace(secret, "***")
     bare = line.replace(" ", "")

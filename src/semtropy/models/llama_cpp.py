@@ -35,7 +35,6 @@ from ..nouns import Sample
 from . import weights
 from .prompt_template import BRIEF, HEAD, LONG_HEAD, asks_for_long, brief_prompt, system_for, text_only
 from .replies import without_thinking
-from .weights import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -612,14 +611,9 @@ def smollm2(
     """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once per process."""
     path = weights.where("smollm2")
     if path is None and progress is None:
-        with shown("Fetching the model smollm2") as progress:
+        with weights.shown("Fetching the model smollm2") as progress:
             path = weights.fetch("smollm2", progress=progress)
     return _shared(path or weights.fetch("smollm2", progress=progress), max_tokens, threads, os.getpid())
-
-
-def gguf(path: str, **options: Any) -> LlamaCpp:
-    """The GGUF model at `path`; options are `form`, `system`, `threads`, `context` and `max_tokens`."""
-    return LlamaCpp(path, **options)
 
 
 def gguf_brief(path: str, **options: Any) -> LlamaCpp:

@@ -58,16 +58,21 @@ def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample
     `logprobs_of_sampling` says whether the log-probabilities belong to the distribution sampled from; where they
     do not, `Sample.logprob` is None. Where the end token is missing from them, they make `Sample.prefix_logprob`.
     """
-    try:
-        message = choice["message"]
-        text = content_text(message.get("content") or message.get("refusal"))
-    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise BadReply(f"a choice does not follow the chat completions format: {error!r}") from error
-    finish, entries = _finish(choice), _entries(choice.get("logprobs"))
+    text, finish, entries = _read(choice, "chat completions")
     answer = without_thinking(text)
     if answer != text:
         return _thought(answer, entries, complete=not is_cut_off(finish))
     return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
+
+
+def _read(choice: dict[str, Any], form: str) -> tuple[str, str, list[Entry] | None]:
+    """The text of a choice, why it ended, and its tokens with their log-probabilities."""
+    try:
+        said = choice["text"] if form == "completions" else choice["message"]
+        text = content_text(said if form == "completions" else said.get("content") or said.get("refusal"))
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
+        raise BadReply(f"a choice does not follow the {form} format: {error!r}") from error
+    return text, _finish(choice), _entries(choice.get("logprobs"))
 
 
 def is_cut_off(finish: str | None, *, calls: bool = False) -> bool:
@@ -102,11 +107,7 @@ def without_thinking(text: str) -> str:
 
 def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
     """The sample in a choice of a plain completion: it ends at the first line break, whose token is the end token."""
-    try:
-        text = content_text(choice["text"])
-    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise BadReply(f"a choice does not follow the completions format: {error!r}") from error
-    finish, entries = _finish(choice), _entries(choice.get("logprobs"))
+    text, finish, entries = _read(choice, "completions")
     answer = without_thinking(text)
     if answer != text:
         first, ended, _ = answer.strip().partition("\n")
