@@ -43,10 +43,12 @@ _OWN = frozenset({"answer", "content", "tool"})
 """Names of fields that no schema declares: those of a whole answer, and of the tool that is called."""
 
 
-def is_withheld(verdict: Verdict, settings: Settings) -> bool:
-    """Whether mode `block` withholds the answer that this verdict is on."""
+def allowed_text(text: str, verdict: Verdict, mode: str, settings: Settings) -> str | None:
+    """What mode `block` or `trim` lets through of an answer: all of it, its steady claims, or nothing."""
+    if mode == "trim" and any(claim.outcome is not Outcome.STEADY for claim in verdict.claims):
+        return trimmed(text, verdict.claims) or None
     undecided = verdict.outcome is Outcome.UNDECIDED and settings.withhold == "undecided"
-    return verdict.flagged or undecided
+    return None if verdict.flagged or undecided else text
 
 
 def trimmed(text: str, claims: Sequence[ClaimVerdict]) -> str:
@@ -308,14 +310,12 @@ class AnswerProxy:
         }
         if self.mode not in HOLDING:
             return CheckOutcome({**payload, "mode": self.mode, "blocked": False})
-        if self.mode == "trim" and any(claim.outcome is not Outcome.STEADY for claim in verdict.claims):
-            left = trimmed(read.sample.text, verdict.claims)
-            if not left:
-                return self._blocked(payload)
+        left = allowed_text(read.sample.text, verdict, self.mode, self.settings)
+        if left is None:
+            return self._blocked(payload)
+        if left is not read.sample.text:
             shown = trimmed_verdict(payload, left) | {"mode": self.mode, "blocked": False}
             return CheckOutcome(shown, instead=Replacement(left, read.finish))
-        if is_withheld(verdict, self.settings):
-            return self._blocked(payload)
         # What the client gets is what was judged: not the thinking before it, nor other choices.
         instead = None if read.alone else Replacement(read.sample.text, read.finish, read.calls)
         return CheckOutcome({**payload, "mode": self.mode, "blocked": False}, instead=instead)
