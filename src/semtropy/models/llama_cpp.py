@@ -32,8 +32,18 @@ from ..capabilities import WEIGHING
 from ..conversation import as_messages
 from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
 from ..nouns import Sample
+from ..samples import TokenDraw, drawn_sample
 from . import weights
-from .prompt_template import BRIEF, HEAD, LONG_HEAD, asks_for_long, brief_prompt, system_for, text_only
+from .prompt_template import (
+    BRIEF,
+    END_TOKENS,
+    HEAD,
+    LONG_HEAD,
+    asks_for_long,
+    brief_prompt,
+    system_for,
+    text_only,
+)
 from .replies import without_thinking
 
 if TYPE_CHECKING:
@@ -53,18 +63,6 @@ if TYPE_CHECKING:
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _LONGEST = 1 << 26  # longer than any real field; bounds the memory a damaged length can claim
-
-# Special tokens that end a turn or a text, whatever the file's own end token is.
-_ENDINGS = {
-    "<|endoftext|>",
-    "<|im_end|>",
-    "<|end_of_text|>",
-    "<|eot_id|>",
-    "<|end|>",
-    "<end_of_turn>",
-    "<eos>",
-    "</s>",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ def read_gguf_header(path: Path) -> GgufHeader:
     end = fields.get("tokenizer.ggml.eos_token_id")
     if architecture is None or end is None or not tokens:
         raise WeightsError(f"{path}: has no vocabulary or no end token: is it a language model?")
-    endings = {number for number, token in enumerate(tokens) if token in _ENDINGS}
+    endings = {number for number, token in enumerate(tokens) if token in END_TOKENS}
     endings |= {
         fields[key] for key in ("tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id") if key in fields
     }
@@ -474,10 +472,8 @@ def _sample(
     """
     if not lines and finish == "stop" and entries:  # the last token is an end, whether we know it or not
         header = replace(header, endings=header.endings | {int(entries[-1]["id"])})
-    text = b""
-    tokens: list[int] = []
-    scores: list[_TokenScore] = []
-    complete = False
+    text, complete = b"", False
+    drawn: list[TokenDraw] = []
     for entry in entries:
         token, piece = int(entry["id"]), bytes(entry["bytes"])
         if _ends(token, piece, header, lines=lines):
@@ -487,60 +483,38 @@ def _sample(
                 for t, e in alternatives.items()
                 if _ends(t, bytes(e["bytes"]), header, lines=lines)
             ]
-            tokens.append(header.end)
-            scores.append(_TokenScore.of(ending, entry, temperature))
+            drawn.append(_scored(header.end, ending, entry, temperature))
             complete = True
             break
-        tokens.append(token)
-        scores.append(_TokenScore.of([entry["logprob"]], entry, temperature))
+        drawn.append(_scored(token, [entry["logprob"]], entry, temperature))
         text += piece
         if lines and b"\n" in piece:  # text and end in one token, such as a full stop and a line break
             text = text[: text.index(b"\n")]
             complete = True
             break
-    known = bool(scores) and all(math.isfinite(score.logprob) for score in scores)
     # llama.cpp stopped at an end token that we do not know: the answer is complete, its probability unknown.
     end_has_no_logprob = not complete and finish == "stop"
-    whole = known and not end_has_no_logprob
     answer = text.decode("utf-8", errors="replace")
     if not lines and (after := without_thinking(answer)) != answer:  # of the answer alone it is not known
-        return Sample(after.strip(), complete=complete, token_count=len(tokens))
-    return Sample(
-        answer.strip(),
-        logprob=math.fsum(score.logprob for score in scores) if whole else None,
-        tokens=tuple(tokens),
-        token_logprobs=tuple(score.logprob for score in scores) if known else None,
-        complete=complete or end_has_no_logprob,
-        sampling_logprob=math.fsum(score.sampling_logprob for score in scores) if whole else None,
-        token_entropies=tuple(score.entropy for score in scores) if known else None,
-    )
+        return Sample(after.strip(), complete=complete, token_count=len(drawn))
+    return drawn_sample(answer, drawn, complete=complete or end_has_no_logprob, whole=not end_has_no_logprob)
 
 
-@dataclass(frozen=True, slots=True)
-class _TokenScore:
-    """Log-probability of a token at the temperature it was drawn at and at 1, and the entropy at 1."""
+def _scored(token: int, logprobs: list[float], entry: dict[str, Any], temperature: float) -> TokenDraw:
+    """A token, or all tokens with `logprobs` together, scored among the alternatives of `entry`.
 
-    logprob: float
-    sampling_logprob: float
-    entropy: float
-
-    @classmethod
-    def of(cls, logprobs: list[float], entry: dict[str, Any], temperature: float) -> _TokenScore:
-        """Scores of a token, or of all tokens with `logprobs` together, among the alternatives of `entry`.
-
-        The alternatives are the likeliest tokens. At a temperature below 1 they hold all of the probability but for
-        rounding; for the entropy, what they leave counts as one more token.
-        """
-        own = np.array(logprobs)
-        others = np.array([other["logprob"] for other in entry["top_logprobs"]])
-        sampling = min(0.0, float(logsumexp(own)))
-        logprob = sampling
-        if temperature != 1.0:
-            cold = max(temperature, _COLDEST)
-            logprob = min(0.0, float(logsumexp(own / cold) - logsumexp(others / cold)))
-        shares = np.exp(others)
-        rest = max(0.0, 1.0 - float(shares.sum()))
-        return cls(logprob, sampling, float(entr(shares).sum() + entr(rest)))
+    The alternatives are the likeliest tokens. At a temperature below 1 they hold all of the probability but for
+    rounding; for the entropy, what they leave counts as one more token.
+    """
+    own = np.array(logprobs)
+    others = np.array([other["logprob"] for other in entry["top_logprobs"]])
+    logprob = sampling = min(0.0, float(logsumexp(own)))
+    if temperature != 1.0:
+        cold = max(temperature, _COLDEST)
+        logprob = min(0.0, float(logsumexp(own / cold) - logsumexp(others / cold)))
+    shares = np.exp(others)
+    rest = max(0.0, 1.0 - float(shares.sum()))
+    return TokenDraw(token, logprob, sampling, float(entr(shares).sum() + entr(rest)))
 
 
 def _ends(token: int, piece: bytes, header: GgufHeader, *, lines: bool = True) -> bool:

@@ -15,15 +15,15 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from ..capabilities import WEIGHING
 from ..conversation import as_messages
 from ..errors import InputError, MissingExtra, ModelError, PromptTooLong
-from ..nouns import Sample
-from .prompt_template import brief_prompt
+from ..samples import TokenDraw, drawn_sample
+from .prompt_template import END_TOKENS, brief_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from ..capabilities import Pace
     from ..conversation import Prompt
+    from ..nouns import Sample
 
 
 # Batched ancestral sampling from a torch network, and the tokens that end an answer.
 
 
 LEAST_SHARED = 16  # tokens of a prefix that are worth a cache
-END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,6 @@ class Ends:
                 "the tokenizer has no end token, so an answer would never end: choose another checkpoint"
             )
         return cls(named[0] if named else min(pure), frozenset(pure), mixed)
-
-
-class TokenDraw(NamedTuple):
-    """One token drawn: its log-probability at the temperature of the draw and at 1, and the entropy at 1 in nats."""
-
-    token: int
-    logprob: float
-    sampling_logprob: float
-    entropy: float
 
 
 class Decoding:
@@ -459,15 +450,7 @@ class Transformers:
         complete = tail is not None
         body = ids[:-1] if complete else ids
         text = self._tokenizer.decode(body, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return Sample(
-            (text + (tail or "")).strip(),
-            math.fsum(each.logprob for each in drawn),
-            tuple(ids),
-            tuple(each.logprob for each in drawn),
-            complete,
-            sampling_logprob=math.fsum(each.sampling_logprob for each in drawn),
-            token_entropies=tuple(each.entropy for each in drawn),
-        )
+        return drawn_sample(text + (tail or ""), drawn, complete=complete)
 
 
 # Loading a checkpoint and its tokenizer.
