@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 from ..verdict import score_reason
 from .bridge import Bridge
 
-try:
+with needs("deepeval", extra="deepeval"):
     from deepeval.metrics import BaseMetric
     from deepeval.test_case import SingleTurnParams
-except ImportError as error:
-    raise MissingExtra("deepeval", extra="deepeval") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 from ..models.replies import chat_sample
 from ..verdict import score_reason
 from .bridge import Bridge
 
-try:
+with needs("inspect_ai", extra="inspect"):
     from inspect_ai.model import GenerateConfig, get_model
     from inspect_ai.scorer import Score, mean, scorer, stderr
-except ImportError as error:
-    raise MissingExtra("inspect_ai", extra="inspect") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable

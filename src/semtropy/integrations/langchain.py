@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NotRequired
 
-from ..errors import InputError, MissingExtra
+from ..errors import InputError, needs
 from ..models.replies import chat_sample
 from .bridge import Bridge
 
-try:
+with needs("langchain", extra="langchain"):
     from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelResponse
     from langchain_core.messages import AIMessage, SystemMessage, convert_to_openai_messages
     from langgraph.types import Command
-except ImportError as error:
-    raise MissingExtra("langchain", extra="langchain") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,19 +6,17 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 from ..models.replies import chat_sample, with_usage
 from ..stopping import Budget
 from ..tracing import event_attributes
 from .bridge import Bridge
 
-try:
+with needs("litellm", extra="litellm"):
     import litellm
     from litellm.integrations.custom_guardrail import CustomGuardrail
     from litellm.types.guardrails import GuardrailEventHooks
     from litellm.types.utils import Delta, ModelResponse, ModelResponseStream, StreamingChoices
-except ImportError as error:
-    raise MissingExtra("litellm", extra="litellm") from error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 from ..verdict import score_reason
 from .bridge import Bridge
 
-try:
+with needs("mlflow", extra="mlflow"):
     from mlflow.entities import AssessmentSource, Feedback
     from mlflow.genai.scorers import scorer
-except ImportError as error:
-    raise MissingExtra("mlflow", extra="mlflow") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable

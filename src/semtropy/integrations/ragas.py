@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 from ..verdict import score_reason
 from .bridge import Bridge
 
-try:
+with needs("ragas", extra="ragas"):
     from ragas.metrics import MetricResult, numeric_metric
-except ImportError as error:
-    raise MissingExtra("ragas", extra="ragas") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable

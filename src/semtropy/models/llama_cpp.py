@@ -30,7 +30,7 @@ from scipy.special import entr, logsumexp
 
 from ..capabilities import WEIGHING
 from ..conversation import as_messages
-from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
+from ..errors import BadReply, InputError, ModelError, PromptTooLong, WeightsError, needs
 from ..nouns import Sample
 from ..samples import TokenDraw, drawn_sample
 from . import weights
@@ -533,10 +533,8 @@ def _error(error: dict[str, Any]) -> ModelError:
 
 
 def _load(path: Path, context: int, threads: int, key: str) -> Any:
-    try:
+    with needs("xllamacpp", extra="local"):
         import xllamacpp
-    except ImportError as error:
-        raise MissingExtra("xllamacpp", extra="local") from error
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx, params.n_parallel = 2 * context, 2  # each slot has half of it

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..capabilities import WEIGHING
 from ..conversation import as_messages
-from ..errors import InputError, MissingExtra, ModelError, PromptTooLong
+from ..errors import InputError, ModelError, PromptTooLong, needs
 from ..samples import TokenDraw, drawn_sample
 from .prompt_template import END_TOKENS, brief_prompt
 
@@ -511,11 +511,9 @@ def _split_digits(tokenizer: Any, path: str) -> None:
 
 
 def _libraries() -> tuple[Any, Any]:
-    try:
+    with needs("transformers", extra="transformers"):
         import torch
         import transformers
-    except ImportError as error:
-        raise MissingExtra("transformers", extra="transformers") from error
     return torch, transformers
 
 

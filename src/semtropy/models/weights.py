@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from ..errors import InputError, MissingExtra, WeightsError
+from ..errors import InputError, WeightsError, needs
 
 Progress = Callable[[int, int], None]
 """Progress callback: bytes so far, bytes in total."""
@@ -89,10 +89,8 @@ def cache_folder() -> Path:
     chosen = os.environ.get("SEMTROPY_CACHE")
     if chosen:
         return Path(chosen)
-    try:
+    with needs("platformdirs", extra="local"):
         from platformdirs import user_cache_path
-    except ImportError as error:
-        raise MissingExtra("platformdirs", extra="local") from error
     return user_cache_path("semtropy", appauthor=False)
 
 
