@@ -49,7 +49,6 @@ from .tracing import record_verdict
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from concurrent.futures import Future
-    from contextlib import AbstractAsyncContextManager
     from typing import Unpack
 
     from numpy.random import Generator
@@ -540,8 +539,9 @@ async def _loaded(options: Options) -> AsyncIterator[Checker]:
     named = (first, *(second if isinstance(second, tuple) else (second,)))
     async with AsyncExitStack() as opened:
         for name, model in zip(named, (checker.model, *checker.second), strict=False):
-            if isinstance(name, str) and hasattr(model, "__aenter__"):
-                await opened.enter_async_context(cast("AbstractAsyncContextManager[Any]", model))
+            endpoint = getattr(model, "endpoint", None)
+            if isinstance(name, str) and endpoint is not None:
+                await opened.enter_async_context(endpoint)
         yield checker
 
 

@@ -586,11 +586,7 @@ class Verdict(_Data):
         """
         low, high = self.entropy.interval or (None, None)
         return {
-            "question": self.question,
-            "answer": self.answer,
-            "outcome": str(self.outcome),
-            "flagged": self.flagged,
-            "score": self.score,
+            **_written(self, "question", "answer", "outcome", "flagged", "score"),
             "entropy": self.entropy.mean,
             "entropy_variance": self.entropy.variance,
             "entropy_low": low,
@@ -598,10 +594,7 @@ class Verdict(_Data):
             "agreement": None if self.agreement is None else self.agreement.mean,
             "probability": self.probability,
             "meanings": len(self.meanings),
-            "samples": self.spent.samples,
-            "rounds": self.spent.rounds,
-            "tokens": self.spent.tokens,
-            "seconds": self.spent.seconds,
+            **{name: getattr(self.spent, name) for name in ("samples", "rounds", "tokens", "seconds")},
             "reason": str(self.reason),
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ..conversation import as_messages
 from ..errors import ModelError
@@ -55,7 +55,7 @@ class JsonChat(sync_bridge.AwaitedModel):
     def __init__(self, chat: Chat, extra: dict[str, Any], system: str | None) -> None:
         self._chat = copy.copy(chat)
         self._chat.default_tokens = TOKENS
-        self.name, self._extra, self._system = chat.name, extra, system
+        self.name, self.endpoint, self._extra, self._system = chat.name, chat.endpoint, extra, system
 
     async def asample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -80,13 +80,6 @@ class JsonChat(sync_bridge.AwaitedModel):
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
         await self._chat.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._chat.__aenter__()
-        return self
-
-    async def __aexit__(self, *trouble: object) -> None:
-        await self._chat.__aexit__(*trouble)
 
 
 class JsonLlama:
