@@ -471,9 +471,8 @@ THRESHOLD = math.log(2)
 MOST_SHOWN = 50
 """Claims that `explain` lists."""
 
-SURPRISING = (
-    0.15  # more than this between a claim's number and the share of samples that support it: why is said
-)
+SURPRISING = 0.15
+"""Why is said where there is more than this between a claim's number and the share of samples that support it."""
 
 HALF = 0.35, 0.65  # shares of an answer that are about one half
 

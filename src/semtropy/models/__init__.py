@@ -30,17 +30,8 @@ _REGISTRY = {
 FORMS = tuple(form for _, _, form in _REGISTRY.values())
 """The forms of a model's name that `load_model` knows."""
 _SERVERS = (
-    "ollama",
-    "vllm",
-    "sglang",
-    "llamacpp",
-    "llama.cpp",
-    "lmstudio",
-    "anthropic",
-    "gemini",
-    "groq",
-    "azure",
-)
+    "ollama", "vllm", "sglang", "llamacpp", "llama.cpp", "lmstudio", "anthropic", "gemini", "groq", "azure",
+)  # fmt: skip
 _NAMED = re.compile(
     rf"(?P<server>{'|'.join(map(re.escape, _SERVERS))}|openai)[:/](?P<model>.+)", re.IGNORECASE
 )

@@ -370,9 +370,7 @@ class _OpenAIModel(sync_bridge.AwaitedModel):
     ) -> list[Sample]:
         while True:
             refused = self.refused
-            if (
-                wanted.n > 1 and "n" in refused
-            ):  # found out just now: `ask` sends single requests, all at once
+            if wanted.n > 1 and "n" in refused:  # found out just now: `ask` sends single requests
                 return []
             sent = wanted.fields(refused)
             try:
@@ -400,9 +398,7 @@ class _OpenAIModel(sync_bridge.AwaitedModel):
             said = f": {self.endpoint.masked(message)}" if message else ""
             what = "reports an error" if failed else "has no choices"
             raise BadReply(f"{self.endpoint.label}: the reply {what}{said}")
-        if (
-            reply.get("system_fingerprint") == OLLAMA
-        ):  # it ignores `n`, which would take a round trip to find out
+        if reply.get("system_fingerprint") == OLLAMA:  # it ignores `n`: no round trip to find that out
             self.refused |= {"n"}
         return with_usage([read(choice, logprobs_of_sampling=True) for choice in choices], reply.get("usage"))
 

@@ -22,31 +22,12 @@ ROUNDING = 1e-6  # what rounding may add to a log-probability of 0
 # Why an answer ended: it is whole, or cut off. After any other reason its probability is unknown.
 _WHOLE = ("stop", "", "eos", "eos_token", "end_turn", "stop_sequence", "stop_string", "complete", "completed")
 _CUT = (
-    "length",
-    "max_tokens",
-    "max_output_tokens",
-    "model_length",
-    "incomplete",
-    "content_filter",
-    "safety",
-    "recitation",
-    "blocklist",
-    "prohibited_content",
-    "spii",
-    "error",
-    "error_limit",
-    "error_toxic",
-    "abort",
-    "cancelled",
-    "user_cancel",
-    "insufficient_system_resource",
-    "model_context_window_exceeded",
-)
-_CALLED = (
-    "tool_calls",
-    "tool_use",
-    "function_call",
-)  # whole where calls are the answer, cut off where text is
+    "length", "max_tokens", "max_output_tokens", "model_length", "incomplete", "content_filter", "safety",
+    "recitation", "blocklist", "prohibited_content", "spii", "error", "error_limit", "error_toxic", "abort",
+    "cancelled", "user_cancel", "insufficient_system_resource", "model_context_window_exceeded",
+)  # fmt: skip
+# Whole where calls are the answer, cut off where text is.
+_CALLED = ("tool_calls", "tool_use", "function_call")
 _THOUGHT = re.compile(r"</think(?:ing)?>")
 _THINKS = re.compile(r"\s*<think(?:ing)?>")
 PLACEHOLDER = -9998.0  # at or below: sent for tokens whose log-probability the endpoint does not know

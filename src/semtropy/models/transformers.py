@@ -285,11 +285,7 @@ class Transformers:
         return [[self._finish(tokens) for tokens in own] for own in drawn]
 
     def _complete(
-        self,
-        encoded: Sequence[list[int]],
-        rows: Sequence[tuple[int, Any]],
-        n: int,
-        temperature: float,
+        self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int, temperature: float
     ) -> list[list[list[TokenDraw]]]:
         # The rows of a prompt stay in order; a batch holds several prompts, or some rows of one.
         results: list[list[list[TokenDraw]]] = [[] for _ in encoded]
@@ -426,12 +422,7 @@ class Transformers:
         )
         return out.logits[:, -keep:], out.past_key_values if cache else None, mask
 
-    def _draw(
-        self,
-        encoded: Sequence[list[int]],
-        numbers: Any,
-        temperature: float,
-    ) -> list[list[TokenDraw]]:
+    def _draw(self, encoded: Sequence[list[int]], numbers: Any, temperature: float) -> list[list[TokenDraw]]:
         """Draw the rows of `numbers` in one batch, the same number for each prompt."""
         import torch
 
@@ -457,12 +448,7 @@ class Transformers:
 
 
 def hf(
-    path: str,
-    *,
-    device: str | None = None,
-    dtype: str = "float32",
-    form: str = "brief",
-    **options: Any,
+    path: str, *, device: str | None = None, dtype: str = "float32", form: str = "brief", **options: Any
 ) -> Transformers:
     """The checkpoint at a hub name, a folder, or a GGUF file (dequantised).
 

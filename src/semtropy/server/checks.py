@@ -367,9 +367,7 @@ class Checks:
         steps = check.checker.astream(check.prompt, answer=answer, earlier=step)
         try:
             judged = [each async for each in _within(steps, left)][-1]
-        except (
-            ModelTimeout
-        ):  # the judge was too slow: what is known of the samples says nothing of this answer
+        except ModelTimeout:  # of the judge: what is known of the samples says nothing of this answer
             unjudged = replace(step, answer=answer, missing=missing_answer(answer))
             verdict = await _conclude_in_time(unjudged, check.checker)
             warnings = (*verdict.warnings, NOT_COMPARED)

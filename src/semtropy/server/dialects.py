@@ -418,9 +418,7 @@ class ResponsesReader:
         if place == "headers":
             return comment(payload) + self._last
         if isinstance(held.get("response"), dict):
-            with suppress(
-                ValueError, RecursionError
-            ):  # it may hold a number that cannot be written, like 1e999
+            with suppress(ValueError, RecursionError):  # a number that cannot be written, like 1e999
                 return event({**held, "response": {**held["response"], "semtropy": payload}}, held["type"])
         # Or the stream broke off before its end.
         return event({"type": "semtropy.verdict", "semtropy": payload}, "semtropy.verdict") + self._last

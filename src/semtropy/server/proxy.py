@@ -303,11 +303,7 @@ class AnswerProxy:
             return self._unchecked(
                 {"error": {"kind": error_kind(error), "message": as_problem(error).message}}
             )
-        self.log_fields |= {
-            "flagged": verdict.flagged,
-            "samples": verdict.samples,
-            "source": source,
-        }
+        self.log_fields |= {"flagged": verdict.flagged, "samples": verdict.samples, "source": source}
         if self.mode not in HOLDING:
             return CheckOutcome({**payload, "mode": self.mode, "blocked": False})
         left = allowed_text(read.sample.text, verdict, self.mode, self.settings)

@@ -214,9 +214,8 @@ def read_completion_request(
         raise Problem(400, "the body must be a JSON object")
     field_name = _INPUTS[kind]
     held = body.get(field_name)
-    stored = (
-        kind == "responses" and held is None
-    )  # the upstream has the input: a prompt by name, a conversation
+    # Of a response the upstream may have the input: a prompt by name, a conversation.
+    stored = kind == "responses" and held is None
     if not stored and (not held or not isinstance(held, list if kind == "chat" else (list, str))):
         raise Problem(400, f"{field_name} is missing or empty")
     chosen = body.pop("semtropy", None)

@@ -199,12 +199,7 @@ class UpstreamBackend:
         return await self.send("POST", request.path, request.caller, headers, request.raw)
 
     async def send(
-        self,
-        method: str,
-        path: str,
-        caller: Caller,
-        headers: Mapping[str, str],
-        content: bytes | None = None,
+        self, method: str, path: str, caller: Caller, headers: Mapping[str, str], content: bytes | None = None
     ) -> BackendReply:
         """One request under the base URL."""
         if self._transport is None:
@@ -313,12 +308,7 @@ def _passed_back(headers: httpx.Headers) -> dict[str, str]:
 class ConversationModel(sync_bridge.AwaitedModel):
     """Draws further answers to one client's request: same messages and settings, at the temperature of the check."""
 
-    def __init__(
-        self,
-        asker: Chat | Completions,
-        fields: dict[str, Any],
-        habits: Habits,
-    ) -> None:
+    def __init__(self, asker: Chat | Completions, fields: dict[str, Any], habits: Habits) -> None:
         self.name, self._asker, self._fields, self._habits = asker.name, asker, fields, habits
 
     @property
