@@ -72,6 +72,15 @@ def load_model(name: str, **options: Any) -> Model:
     return model
 
 
+def is_endpoint(name: str) -> bool:
+    """Whether the model of that name is asked at an address.
+
+    >>> is_endpoint("openai:gpt-4o-mini"), is_endpoint("smollm2")
+    (True, False)
+    """
+    return name.startswith(("openai:", "completions:"))
+
+
 def _meant(name: str) -> str:
     """What a name that is not known probably stands for.
 

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from ..capabilities import Pace
     from ..conversation import Message, Prompt
     from .weights import Progress
 
@@ -162,6 +161,8 @@ class LlamaCpp:
     not matter, so the log-probability is that of the answer's tokens followed by any of them.
     """
 
+    pace = WEIGHING
+
     def __init__(
         self,
         path: str | Path,
@@ -208,11 +209,6 @@ class LlamaCpp:
         system = system_for(prompt, self.system)
         limit = self.max_tokens or (CHAT_TOKENS if system == BRIEF else LONG_CHAT_TOKENS)
         return as_messages(prompt, system), limit
-
-    @property
-    def pace(self) -> Pace:
-        """One answer after another, each with its probability; that of a likely answer can be asked for."""
-        return WEIGHING
 
     def weigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
         """The answer with its log-probability after the prompt, its end included; None where it is not known.

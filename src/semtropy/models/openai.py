@@ -25,7 +25,7 @@ import numpy as np
 from ..capabilities import Pace
 from ..conversation import as_messages
 from ..errors import BadReply, InputError, ModelError, PromptTooLong
-from . import sync_bridge
+from . import is_endpoint, sync_bridge
 from .endpoint import Endpoint, Refused, checked_address, error_said, shown_address
 from .prompt_template import BRIEF, asks_for_long, brief_prompt, system_for
 from .replies import are_logprobs, chat_sample, completion_sample, well_formed, with_usage
@@ -574,7 +574,7 @@ def endpoint_address(name: str, options: Mapping[str, Any]) -> str | None:
     >>> endpoint_address("openai:m", {"base_url": "http://me:secret@gpu-1:8000/v1/"}), endpoint_address("smollm2", {})
     ('http://gpu-1:8000/v1', None)
     """
-    if not name.startswith(("openai:", "completions:")):
+    if not is_endpoint(name):
         return None
     base_url = options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
     return shown_address(checked_address(base_url)[0])

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from ..capabilities import Pace
     from ..conversation import Prompt
     from ..nouns import Sample
 
@@ -174,6 +173,8 @@ class Transformers:
     tokens; both are halved when memory runs out.
     """
 
+    pace = WEIGHING
+
     def __init__(
         self,
         network: Any,
@@ -194,11 +195,6 @@ class Transformers:
         self._prefix, self._prefix_read = "", cast("tuple[list[int], dict[int, Any]] | None", None)
         self._context = getattr(network.config, "max_position_embeddings", None) or 1 << 30
         self._ends = Ends.of(network, tokenizer, stop)
-
-    @property
-    def pace(self) -> Pace:
-        """One answer after another, each with its probability; that of a given answer can be asked for."""
-        return WEIGHING
 
     @property
     def endings(self) -> frozenset[int]:

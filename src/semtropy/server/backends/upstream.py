@@ -95,14 +95,11 @@ class ResponsesModel(sync_bridge.AwaitedModel):
     chat  the same model as a chat model, for other questions: a judge asks it
     """
 
+    pace = Pace(weighs_answer=False, weighs_samples=False)
+
     def __init__(self, chat: Chat, fields: dict[str, Any], tokens: int | None, habits: Habits) -> None:
         self.name, self.plain = chat.name, chat
         self._fields, self._tokens, self._habits = fields, tokens, habits
-
-    @property
-    def pace(self) -> Pace:
-        """Samples come together, and without the probability of the whole answer."""
-        return Pace(together=True, weighs_answer=False, weighs_samples=False)
 
     async def asample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
