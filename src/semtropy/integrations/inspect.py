@@ -65,6 +65,4 @@ def _sample(choice: Any) -> Sample:
     logprobs = choice.logprobs
     content = [] if logprobs is None else [entry.model_dump() for entry in logprobs.content]
     made = {"message": {"content": choice.message.text}, "finish_reason": choice.stop_reason}
-    return chat_sample(
-        {**made, "logprobs": {"content": content} if content else None}, logprobs_of_sampling=True
-    )
+    return chat_sample({**made, "logprobs": {"content": content} if content else None})

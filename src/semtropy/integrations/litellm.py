@@ -171,7 +171,7 @@ def _completion() -> Any:
 
 def _samples(reply: Any) -> list[Sample]:
     body = reply.model_dump()
-    drawn = [chat_sample(choice, logprobs_of_sampling=True) for choice in body["choices"]]
+    drawn = [chat_sample(choice) for choice in body["choices"]]
     return with_usage(drawn, body.get("usage"))
 
 

@@ -332,7 +332,7 @@ class _OpenAIModel(sync_bridge.AwaitedModel):
         n: int,
         temperature: float,
         rng: Generator | None,
-        read: Callable[..., Sample],
+        read: Callable[[dict[str, Any]], Sample],
         *,
         default_tokens: int | None = None,
     ) -> list[Sample]:
@@ -358,7 +358,7 @@ class _OpenAIModel(sync_bridge.AwaitedModel):
         fields: dict[str, Any],
         wanted: Wanted,
         parts: Sequence[tuple[int, Generator]],
-        read: Callable[..., Sample],
+        read: Callable[[dict[str, Any]], Sample],
     ) -> list[Sample]:
         """The answers to several requests at once, in their order; a part is a number of answers and a generator."""
         asked = [replace(wanted, n=size, seed=int(rng.integers(1 << 31))) for size, rng in parts]
@@ -366,7 +366,7 @@ class _OpenAIModel(sync_bridge.AwaitedModel):
         return [sample for some in await sync_bridge.together(requests) for sample in some]
 
     async def _request(
-        self, fields: dict[str, Any], wanted: Wanted, read: Callable[..., Sample]
+        self, fields: dict[str, Any], wanted: Wanted, read: Callable[[dict[str, Any]], Sample]
     ) -> list[Sample]:
         while True:
             refused = self.refused
@@ -389,7 +389,7 @@ class _OpenAIModel(sync_bridge.AwaitedModel):
                 continue
             return self._weighed(fields, samples, wanted.drawn_at(refused), known="temperature" in sent)
 
-    def _read(self, reply: dict[str, Any], read: Callable[..., Sample]) -> list[Sample]:
+    def _read(self, reply: dict[str, Any], read: Callable[[dict[str, Any]], Sample]) -> list[Sample]:
         choices = reply.get("choices")
         choices = choices[:MOST_CHOICES] if isinstance(choices, list) else choices
         failed = [each for each in choices if _has_error(each)] if isinstance(choices, list) else []
@@ -400,7 +400,7 @@ class _OpenAIModel(sync_bridge.AwaitedModel):
             raise BadReply(f"{self.endpoint.label}: the reply {what}{said}")
         if reply.get("system_fingerprint") == OLLAMA:  # it ignores `n`: no round trip to find that out
             self.refused |= {"n"}
-        return with_usage([read(choice, logprobs_of_sampling=True) for choice in choices], reply.get("usage"))
+        return with_usage([read(choice) for choice in choices], reply.get("usage"))
 
     def _weighed(
         self, fields: dict[str, Any], samples: list[Sample], temperature: float, *, known: bool

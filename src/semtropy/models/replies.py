@@ -33,7 +33,7 @@ _THINKS = re.compile(r"\s*<think(?:ing)?>")
 PLACEHOLDER = -9998.0  # at or below: sent for tokens whose log-probability the endpoint does not know
 
 
-def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool = True) -> Sample:
     """The sample in a choice of a chat completion.
 
     `logprobs_of_sampling` says whether the log-probabilities belong to the distribution sampled from; where they
@@ -86,7 +86,7 @@ def without_thinking(text: str) -> str:
     return "" if not thought and _THINKS.match(text) else answer
 
 
-def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+def completion_sample(choice: dict[str, Any]) -> Sample:
     """The sample in a choice of a plain completion: it ends at the first line break, whose token is the end token."""
     text, finish, entries = _read(choice, "completions")
     answer = without_thinking(text)
@@ -94,7 +94,7 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
         first, ended, _ = answer.strip().partition("\n")
         return _thought(first, entries, complete=bool(ended) or not is_cut_off(finish))
     if "\n" not in text:
-        return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
+        return _sample(text, entries, finish)
     first = text.split("\n", 1)[0]
     if entries is not None:
         # Tokens up to and with the first line break, if they spell the text that came back.
@@ -102,7 +102,7 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
         last = next((k for k, (piece, _) in enumerate(entries) if b"\n" in piece), None)
         faithful = spelled.decode("utf-8", "replace").startswith(first)
         entries = entries[: last + 1] if last is not None and faithful else None
-    return _sample(first, entries, "stop", of_sampling=logprobs_of_sampling, ended=True)
+    return _sample(first, entries, "stop", ended=True)
 
 
 def with_usage(samples: list[Sample], usage: Any) -> list[Sample]:
@@ -220,7 +220,7 @@ def _thought(answer: str, entries: list[Entry] | None, *, complete: bool) -> Sam
 
 
 def _sample(
-    text: str, entries: list[Entry] | None, finish: str, *, of_sampling: bool, ended: bool = False
+    text: str, entries: list[Entry] | None, finish: str, *, of_sampling: bool = True, ended: bool = False
 ) -> Sample:
     """The sample, with its log-probability or, where the end token is missing from that, that of its prefix.
 
@@ -274,7 +274,7 @@ MOST_CALLS = 128
 """Tool calls of one answer that are read."""
 
 
-def sample_with_calls(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+def sample_with_calls(choice: dict[str, Any]) -> Sample:
     """The sample in a choice of a chat or plain completion, in full.
 
     Tool calls are its text, and their probability is unknown.
@@ -282,8 +282,8 @@ def sample_with_calls(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
     message = choice.get("message", {"content": choice.get("text")})
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     if not isinstance(calls, list) or not calls:
-        return chat_sample({**choice, "message": message}, logprobs_of_sampling=logprobs_of_sampling)
-    bare = chat_sample({**choice, "message": {"content": ""}, "logprobs": None}, logprobs_of_sampling=False)
+        return chat_sample({**choice, "message": message})
+    bare = chat_sample({**choice, "message": {"content": ""}, "logprobs": None})
     return replace(
         bare, text=calls_to_text(calls[:MOST_CALLS]), complete=not is_cut_off(_finish(choice), calls=True)
     )

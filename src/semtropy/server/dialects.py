@@ -104,7 +104,7 @@ class ChatDialect:
             if not made and not text and any(message.get(name) for name in _NOT_TEXT):
                 return None
             read = {**message, "tool_calls": made}
-            sample = sample_with_calls({**choice, "message": read}, logprobs_of_sampling=True)
+            sample = sample_with_calls({**choice, "message": read})
             alone = (
                 len(body["choices"]) == 1
                 and len(made) == len(calls or message.get("tool_calls") or ())
@@ -123,9 +123,9 @@ class ChatDialect:
         return {**kept_fields(body, (*_FRAME, "usage")), "choices": choices}
 
     def _whole(self, said: Replacement) -> dict[str, Any]:
-        return (
-            {"message": {**_message(said), "refusal": None}} if self.kind == "chat" else {"text": said.text}
-        )
+        if self.kind == "chat":
+            return {"message": {**_message(said), "refusal": None}}
+        return {"text": said.text}
 
     def events(self, frame: dict[str, Any], said: Sequence[Replacement]) -> list[bytes]:
         """The events of a stream with `said` as its only answers."""

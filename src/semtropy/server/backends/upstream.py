@@ -128,7 +128,7 @@ class ResponsesModel(sync_bridge.AwaitedModel):
                 return None
             usage = reply.get("usage")
             spent = {"completion_tokens": usage.get("output_tokens")} if isinstance(usage, dict) else None
-            [sample] = with_usage([sample_with_calls(choice, logprobs_of_sampling=True)], spent)
+            [sample] = with_usage([sample_with_calls(choice)], spent)
             return sample
 
     def _sent(self, temperature: float, refused: frozenset[str]) -> dict[str, Any]:
