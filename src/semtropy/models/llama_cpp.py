@@ -577,11 +577,12 @@ def smollm2(
     *, progress: Progress | None = None, max_tokens: int | None = None, threads: int | None = None
 ) -> LlamaCpp:
     """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once per process."""
-    path = weights.where("smollm2")
+    path = weights.where(weights.SMOLLM2)
     if path is None and progress is None:
         with weights.shown("Fetching the model smollm2") as progress:
-            path = weights.fetch("smollm2", progress=progress)
-    return _shared(path or weights.fetch("smollm2", progress=progress), max_tokens, threads, os.getpid())
+            path = weights.fetch(weights.SMOLLM2, progress=progress)
+    path = path or weights.fetch(weights.SMOLLM2, progress=progress)
+    return _shared(path, max_tokens, threads, os.getpid())
 
 
 def gguf_brief(path: str, **options: Any) -> LlamaCpp:

@@ -317,12 +317,9 @@ class Checks:
         if not terms.starts_with_answer(answer):
             return None
         claims = self._claims(terms, structure, options)
-        loop = inquire(question, terms, grouping, answer=answer)
-        inquiry: Any = loop
-        if claims is not None and claims.claims(answer):
-            if terms.budget.samples:
-                return None
-            inquiry = inquire_claims(loop, question, question, terms, claims, answer=answer)
+        inquiry: Any = inquire(question, terms, grouping, answer=answer)
+        if claims is not None:
+            inquiry = inquire_claims(inquiry, question, question, terms, claims, answer=answer)
         step = await asyncio.to_thread(next, inquiry)
         if not isinstance(step, Step) or step.reason is None:  # a judge is needed, or samples
             return None
