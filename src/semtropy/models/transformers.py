@@ -454,7 +454,9 @@ def hf(
     wanted = {"float32", "bfloat16", "float16"}
     if dtype not in wanted:
         raise InputError(f"dtype is {dtype!r}: one of {', '.join(sorted(wanted))}")
-    torch, transformers = _libraries()
+    with needs("transformers", extra="transformers"):
+        import torch
+        import transformers
     place: dict[str, Any] = {"pretrained_model_name_or_path": path}
     if path.endswith(".gguf"):
         file = Path(path)
@@ -462,7 +464,7 @@ def hf(
     try:
         with redirect_stderr(io.StringIO()):  # hides the progress bars of transformers
             tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
-            network = transformers.AutoModelForCausalLM.from_pretrained(**place)
+            network: Any = transformers.AutoModelForCausalLM.from_pretrained(**place)
     except (OSError, ValueError, ImportError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"hf:{path} cannot be loaded: {reason}") from error
@@ -490,13 +492,6 @@ def _split_digits(tokenizer: Any, path: str) -> None:
         backend = tokenizer.backend_tokenizer
         split = pre_tokenizers.Digits(individual_digits=True)
         backend.pre_tokenizer = pre_tokenizers.Sequence([split, backend.pre_tokenizer])
-
-
-def _libraries() -> tuple[Any, Any]:
-    with needs("transformers", extra="transformers"):
-        import torch
-        import transformers
-    return torch, transformers
 
 
 def _wrapper(form: str, tokenizer: Any) -> Wrap | None:
