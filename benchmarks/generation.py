@@ -78,7 +78,7 @@ def p_true_ratio(folder: Path, questions: int = 6, samples: int = 50) -> dict[st
 
     Both are processor seconds of this process, in which the built-in model runs, so that other work counts for nothing.
     """
-    if weights.where("smollm2") is None:
+    if weights.where(weights.SMOLLM2) is None:
         return None
     spent = {}
     for name, asked in (("without", 0), ("first", 1), ("with", questions)):

@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 __all__ = ["FIGURES", "Figure", "main", "stale_figures", "with_figures", "wrong_markers"]
@@ -81,9 +81,16 @@ def score_example() -> str:
 
 def gateway_settings() -> str:
     """The settings of the gateway as a table."""
-    from semtropy.server.settings import settings_table
+    from semtropy.server.settings import Settings, environment_name
 
-    return settings_table()
+    rows = ["| setting | flag | environment | default | what it does |", "|---|---|---|---|---|"]
+    for each in fields(Settings):
+        flag = "" if each.metadata["secret"] else f"`--{each.name.replace('_', '-')}`"
+        default = f"{each.default:.4g}" if isinstance(each.default, float) else str(each.default)
+        shown = "" if each.default in (None, ()) else f"`{default}`"
+        named = f"`{each.name}` | {flag} | `{environment_name(each.name)}`"
+        rows.append(f"| {named} | {shown} | {each.metadata['help']} |")
+    return "\n".join(rows) + "\n"
 
 
 def _of_providers(name: str) -> Callable[[], str]:

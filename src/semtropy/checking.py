@@ -14,7 +14,7 @@ from concurrent.futures import wait
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -49,12 +49,11 @@ from .tracing import record_verdict
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from concurrent.futures import Future
-    from contextlib import AbstractAsyncContextManager
     from typing import Unpack
 
     from numpy.random import Generator
 
-    from .inquiry.loop import Triple
+    from .models.sync_bridge import AwaitedModel
     from .nouns import Floats
     from .structured import Structure
     from .verdict import Verdict
@@ -68,7 +67,7 @@ T = TypeVar("T")
 
 def draw_round(model: Model, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None) -> Drawn:
     """Everything the round asks for. An asynchronous model is awaited in another thread."""
-    if isinstance(model, _Awaitable):
+    if _is_awaitable(model):
         work = adraw_round(model, prompt, draw, rng, deadline)
         try:  # a model that blocks the event loop would keep it from the deadline
             return sync_bridge.run(work, _left(deadline, more=2 * sync_bridge.GRACE))
@@ -91,35 +90,21 @@ async def adraw_round(
     model: Model, prompt: Prompt, draw: Draw, rng: Generator, deadline: float | None
 ) -> Drawn:
     """Everything the round asks for, together; a model without `asample` works in a thread."""
-    if isinstance(model, _Awaitable):
+    if _is_awaitable(model):
         work = _everything(model, prompt, draw, rng)
     else:
         work = sync_bridge.in_thread(draw_round, model, prompt, draw, rng, None)
     return await _ain_time(work, deadline)
 
 
-def judge_round(judge: Judge, pairs: Sequence[Triple], deadline: float | None) -> Floats | Drawn:
-    """What the judge says of the pairs, or `LATE`; with a deadline it works in a thread."""
-    if deadline is None:
-        return judge.entails(pairs)
-    return _in_time(sync_bridge.start(judge.entails, pairs), deadline)
+def judge_round(judging: Callable[[], Floats], deadline: float | None) -> Floats | Drawn:
+    """What a judge says, or `LATE`; with a deadline it works in a thread."""
+    return judging() if deadline is None else _in_time(sync_bridge.start(judging), deadline)
 
 
-async def ajudge_round(judge: Judge, pairs: Sequence[Triple], deadline: float | None) -> Floats | Drawn:
+async def ajudge_round(judging: Callable[[], Floats], deadline: float | None) -> Floats | Drawn:
     """`judge_round`, awaited: the judge works in a thread."""
-    return await _ain_time(sync_bridge.in_thread(judge.entails, pairs), deadline)
-
-
-def relate_round(judge: Judge, pairs: Sequence[Triple], deadline: float | None) -> Floats | Drawn:
-    """What the judge says of claims and passages, or `LATE`."""
-    if deadline is None:
-        return judged(judge, pairs)
-    return _in_time(sync_bridge.start(judged, judge, pairs), deadline)
-
-
-async def arelate_round(judge: Judge, pairs: Sequence[Triple], deadline: float | None) -> Floats | Drawn:
-    """`relate_round`, awaited."""
-    return await _ain_time(sync_bridge.in_thread(judged, judge, pairs), deadline)
+    return await _ain_time(sync_bridge.in_thread(judging), deadline)
 
 
 def _in_time(work: Future[T], deadline: float) -> T | Drawn:
@@ -149,24 +134,20 @@ def _generator(rng: Generator | int | None) -> Generator:
         ) from None
 
 
-async def _everything(model: _Awaitable, prompt: Prompt, draw: Draw, rng: Generator) -> Drawn:
+async def _everything(model: AwaitedModel, prompt: Prompt, draw: Draw, rng: Generator) -> Drawn:
     asked = [_asked(model, prompt, *part) for part in _parts(draw, rng)]
     if draw.weigh is not None:
         asked.append(_weighed(model, prompt, draw.weigh))
     return _drawn(model, draw, await sync_bridge.together(asked))
 
 
-@runtime_checkable
-class _Awaitable(Protocol):
-    """A model with an asynchronous twin."""
-
-    async def asample(
-        self, prompt: Prompt, n: int, *, temperature: float, rng: Generator
-    ) -> list[Sample]: ...
+def _is_awaitable(model: Model) -> TypeGuard[AwaitedModel]:
+    """Whether a model has an asynchronous twin."""
+    return hasattr(model, "asample")
 
 
 async def _asked(
-    model: _Awaitable, prompt: Prompt, n: int, temperature: float, rng: Generator
+    model: AwaitedModel, prompt: Prompt, n: int, temperature: float, rng: Generator
 ) -> list[Sample]:
     return await model.asample(prompt, n, temperature=temperature, rng=rng) if n else []
 
@@ -304,13 +285,10 @@ class Checker:
                 exchange.reply = second_round(self._other(event), prompt, event, rng, deadline)
             elif isinstance(event, Draw):
                 exchange.reply = draw_round(model, event.prompt or prompt, event, rng, deadline)
-            elif isinstance(event, Compare):
-                exchange.reply = judge_round(self.judge, event.pairs, deadline)
-            elif isinstance(event, Relate):
-                exchange.reply = relate_round(self.judge, event.pairs, deadline)
-            else:
-                self._learn(event)
+            elif isinstance(event, Step):
                 yield self._seen(event)
+            else:
+                exchange.reply = judge_round(self._judging(event), deadline)
 
     async def astream(
         self,
@@ -334,16 +312,25 @@ class Checker:
                 exchange.reply = await asecond_round(self._other(event), prompt, event, rng, deadline)
             elif isinstance(event, Draw):
                 exchange.reply = await adraw_round(model, event.prompt or prompt, event, rng, deadline)
-            elif isinstance(event, Compare):
-                exchange.reply = await ajudge_round(self.judge, event.pairs, judged_by)
-            elif isinstance(event, Relate):
-                exchange.reply = await arelate_round(self.judge, event.pairs, judged_by)
-            else:
-                self._learn(event)
+            elif isinstance(event, Step):
                 yield self._seen(event)
+            else:
+                exchange.reply = await ajudge_round(self._judging(event), judged_by)
+
+    def _judging(self, asked: Compare | Relate) -> Callable[[], Floats]:
+        """What the judge is asked to do."""
+        if isinstance(asked, Relate):
+            return functools.partial(judged, self.judge, asked.pairs)
+        return functools.partial(self.judge.entails, asked.pairs)
 
     def _seen(self, step: Step) -> Step:
-        """The step as it is reported: stored samples end where they end, not at a limit."""
+        """The step as it is reported; the last one teaches a prior that learns.
+
+        Stored samples end where they end, not at a limit.
+        """
+        learned = getattr(self.terms.estimator, "learned", None)
+        if learned is not None and step.reason is not None and not (step.fields or step.claims):
+            learned.learn(step.evidence)
         ended = isinstance(self.model, _StoredOnly) and step.reason in _ENDED
         return replace(step, reason=Reason.STORED) if ended else step
 
@@ -377,12 +364,6 @@ class Checker:
         verdict = self.conclude(step)
         record_verdict(verdict)
         return verdict
-
-    def _learn(self, step: Step) -> None:
-        """Show the last step of a question to a prior that learns."""
-        learned = getattr(self.terms.estimator, "learned", None)
-        if learned is not None and step.reason is not None and not (step.fields or step.claims):
-            learned.learn(step.evidence)
 
     def _prompt(self, prompt: Prompt) -> Prompt:
         """The prompt as the model gets it: messages where it has some, or a system message."""
@@ -558,8 +539,9 @@ async def _loaded(options: Options) -> AsyncIterator[Checker]:
     named = (first, *(second if isinstance(second, tuple) else (second,)))
     async with AsyncExitStack() as opened:
         for name, model in zip(named, (checker.model, *checker.second), strict=False):
-            if isinstance(name, str) and hasattr(model, "__aenter__"):
-                await opened.enter_async_context(cast("AbstractAsyncContextManager[Any]", model))
+            endpoint = getattr(model, "endpoint", None)
+            if isinstance(name, str) and endpoint is not None:
+                await opened.enter_async_context(endpoint)
         yield checker
 
 

@@ -104,11 +104,16 @@ def last_question(prompt: Prompt) -> str:
     """
     if isinstance(prompt, str):
         return prompt
-    asked = [message_text(each) for each in as_messages(prompt) if each["role"] == "user"]
-    question = next((text for text in reversed(asked) if text), None)
-    if question is None:
+    asked = _asked(prompt)
+    if not asked:
         raise InputError("messages: no user message has text, so there is no question to judge answers by")
-    return question
+    return asked[-1]
+
+
+def _asked(prompt: Prompt) -> list[str]:
+    """The texts of the user's messages."""
+    texts = (message_text(each) for each in as_messages(prompt) if each["role"] == "user")
+    return [text for text in texts if text]
 
 
 def judge_question(prompt: Prompt) -> str:
@@ -124,10 +129,8 @@ def judge_question(prompt: Prompt) -> str:
     question = last_question(prompt)
     if isinstance(prompt, str):
         return question
-    asked = [message_text(each) for each in as_messages(prompt) if each["role"] == "user"]
-    asked = [text for text in asked if text]
     lines, room = [question], CONTEXT
-    for text in reversed(asked[:-1]):
+    for text in reversed(_asked(prompt)[:-1]):
         line = _excerpt(text)
         room -= len(line)
         if room < 0 or not _follows_up(lines[0]):

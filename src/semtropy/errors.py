@@ -20,7 +20,12 @@ SemtropyError
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class SemtropyError(Exception):
@@ -92,6 +97,15 @@ class MissingExtra(SemtropyError, ImportError):
     def __reduce__(self) -> tuple[partial[MissingExtra], tuple[str]]:
         # Errors cross processes; the default way would call the class with the whole message.
         return partial(MissingExtra, extra=self.extra), (self.package,)
+
+
+@contextmanager
+def needs(package: str, *, extra: str) -> Iterator[None]:
+    """Around imports: a package that is not installed is named, and the extra that installs it."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(package, extra=extra) from error
 
 
 class ModelError(SemtropyError):

@@ -11,6 +11,8 @@ from difflib import get_close_matches
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, cast
 
+from .errors import InputError
+from .files import toml_table
 from .inquiry.loop import ANSWER_TEMPERATURE
 from .verdict import THRESHOLD
 
@@ -328,6 +330,39 @@ _FLAGS_MEANT = {
     "seed": "write rng=...",
 }
 """Flags of the command line, as Python has them."""
+
+
+KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number"}
+KINDS |= dict.fromkeys((list, tuple), "a list of texts")
+"""The types of values in files and in the environment, in words."""
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """The parts of a list separated by commas.
+
+    >>> split_list("a, b")
+    ('a', 'b')
+    """
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def read_values(path: str, kinds: Mapping[str, type], noun: str, known: str) -> dict[str, Any]:
+    """The values in a TOML file, each of the type that belongs to its name.
+
+    noun   what a name stands for: an option, a setting
+    known  where the names that there are can be seen
+    """
+    found = toml_table(path)
+    for name, value in found.items():
+        if name not in kinds:
+            raise InputError(f"{path}: there is no {noun} {name!r}: {known}")
+        kind = kinds[name]
+        if kind is float and type(value) is int and abs(value) < 1e300:
+            found[name] = value = float(value)
+        texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        if not (texts if kind in (list, tuple) else type(value) is kind):
+            raise InputError(f"{path}, {name}: expected {KINDS[kind]}")
+    return found
 
 
 def with_defaults(options: Options) -> Options:

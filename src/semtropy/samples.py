@@ -6,7 +6,7 @@ import codecs
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,6 +93,35 @@ class Sample:
             raise InputError(
                 f"temperature is {shown(self.temperature)}: a finite number, 0 or more (None where unknown)"
             )
+
+
+class TokenDraw(NamedTuple):
+    """One token drawn: its log-probability at the temperature of the draw and at 1, and the entropy at 1 in nats."""
+
+    token: int
+    logprob: float
+    sampling_logprob: float
+    entropy: float
+
+
+def drawn_sample(text: str, drawn: Sequence[TokenDraw], *, complete: bool, whole: bool = True) -> Sample:
+    """The sample whose tokens were drawn one by one, the end among them.
+
+    whole  whether they are the whole answer: otherwise its log-probability is unknown
+
+    >>> drawn_sample("Paris", [TokenDraw(7, -0.1, -0.3, 0.5), TokenDraw(2, 0.0, 0.0, 0.0)], complete=True).logprob
+    -0.1
+    """
+    known = bool(drawn) and all(math.isfinite(each.logprob) for each in drawn)
+    return Sample(
+        text.strip(),
+        logprob=math.fsum(each.logprob for each in drawn) if known and whole else None,
+        tokens=tuple(each.token for each in drawn),
+        token_logprobs=tuple(each.logprob for each in drawn) if known else None,
+        complete=complete,
+        sampling_logprob=math.fsum(each.sampling_logprob for each in drawn) if known and whole else None,
+        token_entropies=tuple(each.entropy for each in drawn) if known else None,
+    )
 
 
 def weighed_by_samples(answer: Sample, samples: Sequence[Sample]) -> Sample:

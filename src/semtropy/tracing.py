@@ -10,7 +10,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .verdict import score_reason, steadiness
+from .verdict import score_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,11 +25,10 @@ TRACE_HEADERS = ("traceparent", "tracestate")
 
 def event_attributes(verdict: Verdict) -> dict[str, Any]:
     """The attributes of the event: score, label and explanation, and what the check cost."""
-    score = steadiness(verdict)
     agreement = verdict.agreement
     found = {
         "gen_ai.evaluation.name": "semantic_entropy",
-        "gen_ai.evaluation.score.value": score,
+        "gen_ai.evaluation.score.value": verdict.score,
         "gen_ai.evaluation.score.label": str(verdict.outcome),
         "gen_ai.evaluation.explanation": score_reason(verdict),
         "semtropy.entropy": verdict.entropy.mean,

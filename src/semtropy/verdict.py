@@ -8,15 +8,79 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Self, cast, get_args, get_origin, get_type_hints
 
 from .errors import InputError
 from .stopping import Reason, Spent
 
 if TYPE_CHECKING:
     from .nouns import Belief, Partition, Sample
+
+
+# Verdicts and their parts as plain data, and back: the fields in order, each read by its type.
+
+
+_MAY_LACK = {"missing", "threshold", "prior", "guarantee", "judge", "score", "fields", "claims", "second"}
+_MAY_LACK |= {"others", "without"}
+"""Keys that are left out where there is nothing to say, or that earlier versions did not write."""
+
+
+class _Data:
+    """A dataclass that can be written as JSON."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain data."""
+        return _written(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        return cast("Self", _from_data(cls, data))
+
+
+def _written(data: _Data, *names: str) -> dict[str, Any]:
+    """These fields as plain data, by default all."""
+    kept = names or [each.name for each in fields(data)]  # type: ignore[arg-type]
+    return {name: _plain(getattr(data, name)) for name in kept}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Data):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+def _from_data(cls: Any, data: Mapping[str, Any]) -> Any:
+    """Plain data as what was written; a key that is missing is a KeyError."""
+    kinds = {name: kind for name, kind in _kinds(cls).items() if name in data or name not in _MAY_LACK}
+    return cls(**{name: _read(kind, data[name]) for name, kind in kinds.items()})
+
+
+def _read(kind: Any, value: Any) -> Any:
+    if isinstance(kind, UnionType):  # something or None
+        return None if value is None else _read(get_args(kind)[0], value)
+    if get_origin(kind) is tuple:
+        return tuple(_read(get_args(kind)[0], each) for each in value)
+    if isinstance(kind, type) and issubclass(kind, _Data):
+        return kind.from_dict(value)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return kind(value)
+    return value
+
+
+@cache
+def _kinds(data: Any) -> dict[str, Any]:
+    """The types of the fields that are compared: the others are not part of the JSON."""
+    known = get_type_hints(data, localns=dict.fromkeys(("Belief", "Partition", "Sample"), object))
+    return {each.name: known[each.name] for each in fields(data) if each.compare}
 
 
 # The parts of a verdict: what is known of an answer, or of one field of it.
@@ -36,7 +100,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entropy:
+class Entropy(_Data):
     """The semantic entropy in nats: mean, variance and 90% interval, None where the estimator has none."""
 
     mean: float
@@ -48,18 +112,9 @@ class Entropy:
         """What a belief says of the entropy."""
         return cls(belief.mean, belief.variance, belief.interval(0.9))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The entropy as plain data."""
-        return {"mean": self.mean, "variance": self.variance, "interval": _listed(self.interval)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Entropy:
-        """Read what `to_dict` wrote."""
-        return cls(data["mean"], data["variance"], _pair(data["interval"]))
-
 
 @dataclass(frozen=True, slots=True)
-class VerdictAgreement:
+class VerdictAgreement(_Data):
     """The probability that another sample means what the answer means: mean and 90% interval."""
 
     mean: float
@@ -74,18 +129,9 @@ class VerdictAgreement:
         times = f"Asked again, the model would give this answer {_times(self.mean)} in 100"
         return f"{times}{_between(percent, self.interval)}."
 
-    def to_dict(self) -> dict[str, Any]:
-        """The agreement as plain data."""
-        return {"mean": self.mean, "interval": _listed(self.interval)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any] | None) -> VerdictAgreement | None:
-        """Read what `to_dict` wrote; None where the agreement is unknown."""
-        return None if data is None else cls(data["mean"], _pair(data["interval"]))
-
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(_Data):
     """One text among those of a meaning, and how many samples had it."""
 
     text: str
@@ -93,7 +139,7 @@ class Wording:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(_Data):
     """One meaning: its commonest wording, how many samples had it, and the least probability it can have.
 
     `wordings` has every text grouped under it, the commonest first. `has_answer` marks the meaning of the answer,
@@ -106,25 +152,9 @@ class Meaning:
     wordings: tuple[Wording, ...] = ()
     has_answer: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """The meaning as plain data."""
-        return {
-            "text": self.text,
-            "count": self.count,
-            "floor": self.floor,
-            "wordings": [{"text": each.text, "count": each.count} for each in self.wordings],
-            "has_answer": self.has_answer,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Meaning:
-        """Read what `to_dict` wrote."""
-        wordings = tuple(Wording(each["text"], each["count"]) for each in data["wordings"])
-        return cls(data["text"], data["count"], data["floor"], wordings, data["has_answer"])
-
 
 @dataclass(frozen=True, slots=True)
-class FieldVerdict:
+class FieldVerdict(_Data):
     """The verdict on one field of a structured answer.
 
     name         the keys that lead to it, joined by dots, with the place in a list: "authors[0]"; "authors[+]" is the
@@ -185,35 +215,12 @@ class FieldVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "required": self.required,
-            "outcome": str(self.outcome),
-            "flagged": self.flagged,
-            "entropy": self.entropy.to_dict(),
-            "agreement": None if self.agreement is None else self.agreement.to_dict(),
-            "meanings": [meaning.to_dict() for meaning in self.meanings],
-            "probability": self.probability,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> FieldVerdict:
-        """Read what `to_dict` wrote."""
-        return cls(
-            name=data["name"],
-            value=data["value"],
-            required=data["required"],
-            outcome=Outcome(data["outcome"]),
-            entropy=Entropy.from_dict(data["entropy"]),
-            meanings=tuple(map(Meaning.from_dict, data["meanings"])),
-            agreement=VerdictAgreement.from_dict(data["agreement"]),
-            probability=data["probability"],
-        )
+        known = ("name", "value", "required", "outcome", "flagged", "entropy", "agreement", "meanings")
+        return _written(self, *known, "probability")
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimVerdict:
+class ClaimVerdict(_Data):
     """The verdict on one claim of a long answer.
 
     text          the claim
@@ -324,8 +331,7 @@ class ClaimVerdict:
             none = {1: "The one sample neither supports nor", 2: "Neither sample supports or"}
             return f"{none.get(drawn, f'None of {drawn} samples supports or')} contradicts it"
         (count, first), *rest = said
-        whole = {1: "The one sample", 2: "Both samples"}.get(drawn, f"All {drawn} samples")
-        who = whole if count == drawn else f"{count} of {drawn} samples"
+        who = _all(drawn, "sample").capitalize() if count == drawn else f"{count} of {drawn} samples"
         return " and ".join([f"{who} {first}", *(f"{count} {verb}" for count, verb in rest)])
 
     def repeated(self) -> str:
@@ -336,31 +342,10 @@ class ClaimVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data."""
-        return {
-            "text": self.text,
-            "start": self.start,
-            "end": self.end,
-            "outcome": str(self.outcome),
-            "agreement": self.agreement.to_dict(),
-            "supported": self.supported,
-            "contradicted": self.contradicted,
-            "silent": self.silent,
-            "instead": self.instead,
-            **({} if self.second is None else {"second": self.second, "score": self.score}),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ClaimVerdict:
-        """Read what `to_dict` wrote."""
-        agreement = VerdictAgreement(data["agreement"]["mean"], _pair(data["agreement"]["interval"]))
-        given = {
-            name: data[name]
-            for name in ("text", "start", "end", "supported", "contradicted", "silent", "instead")
-        }
-        said = data.get("second"), data.get("score")
-        return cls(
-            outcome=Outcome(data["outcome"]), agreement=agreement, **given, second=said[0], score=said[1]
-        )
+        data = _written(self)
+        if self.second is None:
+            del data["second"], data["score"]
+        return data
 
 
 def _backed(backed: int, others: int, *, only: bool = False) -> str:
@@ -375,7 +360,7 @@ def _backed(backed: int, others: int, *, only: bool = False) -> str:
     if others == 1:
         return "the other claim is mostly supported" if backed else "few samples support the other claim"
     if backed == others:
-        return f"{'both' if others == 2 else f'all {others}'} other claims are mostly supported"
+        return f"{_all(others, 'other claim')} are mostly supported"
     of = f"{'neither' if others == 2 else 'none'}" if not backed else f"{'only ' * only}{backed}"
     return f"{of} of the {others} other claims {'is' if backed < 2 else 'are'} mostly supported"
 
@@ -413,16 +398,8 @@ def _between(shown: Callable[[float], str], interval: tuple[float, float] | None
     return "" if low == high else f" (90% interval: {low} to {high})"
 
 
-def _listed(interval: Sequence[float] | None) -> list[float] | None:
-    return None if interval is None else list(interval)
-
-
-def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
-    return None if interval is None else (interval[0], interval[1])
-
-
 @dataclass(frozen=True, slots=True)
-class SecondOpinion:
+class SecondOpinion(_Data):
     """What another model says of the answer.
 
     model      its name
@@ -458,7 +435,7 @@ class SecondOpinion:
         if self.claims is not None:
             return f"{self.model} {self._of_claims(self.claims)}."
         if self.agree == n:
-            often = "its one answer" if n == 1 else "both answers" if n == 2 else f"all {n} answers"
+            often = "its one answer" if n == 1 else _all(n, "answer")
             return f"{self.model} gives the same answer ({often})."
         if not self.agree:
             often = "its one answer" if n == 1 else f"none of {n} answers agrees"
@@ -468,50 +445,24 @@ class SecondOpinion:
 
     @staticmethod
     def _of_claims(counts: tuple[int, int, int]) -> str:
-        n = _count(sum(counts), "claim")
-        said = [
-            pair
-            for pair in zip(("supports", "contradicts", "is silent about"), counts, strict=True)
-            if pair[1]
-        ]
+        verbs = zip(("supports", "contradicts", "is silent about"), counts, strict=True)
+        said = {verb: count for verb, count in verbs if count}
         if len(said) < 2:
-            return f"{said[0][0] if said else 'is silent about'} {'the claim' if sum(counts) == 1 else f'all {n}'}"
-        first, *rest = [f"{verb} {count}" for verb, count in said]
-        return " and ".join([", ".join([f"{first} of {n}", *rest[:-1]]), rest[-1]])
+            verb = next(iter(said), "is silent about")
+            return f"{verb} {'the claim' if sum(counts) == 1 else _all(sum(counts), 'claim')}"
+        first, *rest = [f"{verb} {count}" for verb, count in said.items()]
+        return " and ".join([", ".join([f"{first} of {_count(sum(counts), 'claim')}", *rest[:-1]]), rest[-1]])
 
     def to_dict(self) -> dict[str, Any]:
         """The opinion as plain data."""
-        return {
-            "model": self.model,
-            "agreement": self.agreement.to_dict(),
-            "answers": list(self.answers),
-            "agree": self.agree,
-            "instead": self.instead,
-            "cost": {"samples": self.samples, "tokens": self.tokens},
-            "claims": _listed(self.claims),
-            "without": str(self.without),
-            "others": [other.to_dict() for other in self.others],
-        }
+        cost = {"samples": self.samples, "tokens": self.tokens}
+        said = _written(self, "model", "agreement", "answers", "agree", "instead")
+        return said | {"cost": cost} | _written(self, "claims", "without", "others")
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any] | None) -> SecondOpinion | None:
-        """Read what `to_dict` wrote; None where no other model was asked."""
-        if data is None:
-            return None
-        agreement, cost = VerdictAgreement.from_dict(data["agreement"]), data["cost"]
-        assert agreement is not None
-        return cls(
-            model=data["model"],
-            agreement=agreement,
-            answers=tuple(data["answers"]),
-            agree=data["agree"],
-            instead=data["instead"],
-            samples=cost["samples"],
-            tokens=cost["tokens"],
-            claims=None if data.get("claims") is None else (*data["claims"],),
-            others=tuple(filter(None, map(cls.from_dict, data.get("others", ())))),
-            without=Outcome(data.get("without", "steady")),
-        )
+    def from_dict(cls, data: Mapping[str, Any]) -> SecondOpinion:
+        """Read what `to_dict` wrote."""
+        return cast("SecondOpinion", _from_data(cls, {**data, **data["cost"]}))
 
 
 THRESHOLD = math.log(2)
@@ -520,9 +471,8 @@ THRESHOLD = math.log(2)
 MOST_SHOWN = 50
 """Claims that `explain` lists."""
 
-SURPRISING = (
-    0.15  # more than this between a claim's number and the share of samples that support it: why is said
-)
+SURPRISING = 0.15
+"""Why is said where there is more than this between a claim's number and the share of samples that support it."""
 
 HALF = 0.35, 0.65  # shares of an answer that are about one half
 
@@ -537,7 +487,7 @@ _OUTSIDE = "A flag says that the model mostly says something else, not that the 
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(_Data):
     """The result of checking one question.
 
     question     the prompt
@@ -635,11 +585,7 @@ class Verdict:
         """
         low, high = self.entropy.interval or (None, None)
         return {
-            "question": self.question,
-            "answer": self.answer,
-            "outcome": str(self.outcome),
-            "flagged": self.flagged,
-            "score": steadiness(self),
+            **_written(self, "question", "answer", "outcome", "flagged", "score"),
             "entropy": self.entropy.mean,
             "entropy_variance": self.entropy.variance,
             "entropy_low": low,
@@ -647,10 +593,7 @@ class Verdict:
             "agreement": None if self.agreement is None else self.agreement.mean,
             "probability": self.probability,
             "meanings": len(self.meanings),
-            "samples": self.spent.samples,
-            "rounds": self.spent.rounds,
-            "tokens": self.spent.tokens,
-            "seconds": self.spent.seconds,
+            **{name: getattr(self.spent, name) for name in ("samples", "rounds", "tokens", "seconds")},
             "reason": str(self.reason),
         }
 
@@ -783,7 +726,7 @@ class Verdict:
         flagged, undecided = counts[Outcome.FLAGGED], counts[Outcome.UNDECIDED]
         if n == 1:
             return "Do not trust" if flagged else "Undecided" if undecided else "Looks steady"
-        of, whole = f"{n} claims", "both claims" if n == 2 else f"all {n} claims"
+        of, whole = f"{n} claims", _all(n, "claim")
         if flagged:
             every = "either claim" if n == 2 else f"any of the {of}"
             return f"Do not trust {every if flagged == n else f'{flagged} of {of}'}."
@@ -857,9 +800,7 @@ class Verdict:
             )
         own = next((meaning.count for meaning in self.meanings if meaning.has_answer), 0)
         if own == n:
-            if n == 1:
-                return "The one sample means what the answer means."
-            return f"{'Both' if n == 2 else f'All {n}'} samples mean what the answer means."
+            return f"{_all(n, 'sample').capitalize()} {'means' if n == 1 else 'mean'} what the answer means."
         if n == 1:
             return f"The one sample means something else: {_quoted(_shortened(drawn[0].text))}"
         none = "Neither sample means" if n == 2 else f"None of {n} samples means"
@@ -909,34 +850,16 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data, the same on the command line and over HTTP."""
-        agreement, spent = self.agreement, self.spent
-        data = {
-            "question": self.question,
-            "answer": self.answer,
-            "outcome": str(self.outcome),
-            "entropy": self.entropy.to_dict(),
-            "agreement": None if agreement is None else agreement.to_dict(),
-            "meanings": [meaning.to_dict() for meaning in self.meanings],
-            "samples": spent.samples,
-            "rounds": spent.rounds,
-            "reason": str(self.reason),
-            "flagged": self.flagged,
-            "missing": self.missing,
-            "probability": self.probability,
-            "score": self.score,
-            "threshold": self.threshold,
-            "prior": self.prior,
-            "guarantee": self.guarantee,
-            "judge": self.judge,
-            "cost": {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds},
-            "warnings": list(self.warnings),
-            "claims": [claim.to_dict() for claim in self.claims],
-        }
+        spent = self.spent
+        cost = {"tokens": spent.tokens, "judge_calls": spent.judge_calls, "seconds": spent.seconds}
+        data = _written(self, "question", "answer", "outcome", "entropy", "agreement", "meanings", "samples")
+        data |= {"rounds": spent.rounds}
+        data |= _written(self, "reason", "flagged", "missing", "probability", "score", "threshold", "prior")
+        data |= _written(self, "guarantee", "judge") | {"cost": cost} | _written(self, "warnings", "claims")
         if self.fields:
-            data["fields"] = [field.to_dict() for field in self.fields]
-            data["untrusted"] = list(self.untrusted)
+            data |= _written(self, "fields", "untrusted")
         if self.second is not None:
-            data["second"] = self.second.to_dict()
+            data |= _written(self, "second")
         return data
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -947,30 +870,11 @@ class Verdict:
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
         """Read what `to_dict` wrote; a missing or wrong field is named."""
         try:
-            entropy, cost = Entropy.from_dict(data["entropy"]), data["cost"]
-            return cls(
-                question=data["question"],
-                answer=data["answer"],
-                outcome=Outcome(data["outcome"]),
-                entropy=entropy,
-                agreement=VerdictAgreement.from_dict(data["agreement"]),
-                meanings=tuple(map(Meaning.from_dict, data["meanings"])),
-                fields=tuple(map(FieldVerdict.from_dict, data.get("fields", ()))),
-                claims=tuple(map(ClaimVerdict.from_dict, data.get("claims", ()))),
-                spent=Spent(
-                    data["samples"], data["rounds"], cost["tokens"], cost["judge_calls"], cost["seconds"]
-                ),
-                reason=Reason(data["reason"]),
-                probability=data["probability"],
-                score=data.get("score"),
-                second=SecondOpinion.from_dict(data.get("second")),
-                threshold=data.get("threshold", THRESHOLD),
-                prior=data.get("prior"),
-                guarantee=data.get("guarantee"),
-                judge=data.get("judge"),
-                warnings=tuple(data["warnings"]),
-                missing=data.get("missing"),
+            cost = data["cost"]
+            spent = Spent(
+                data["samples"], data["rounds"], cost["tokens"], cost["judge_calls"], cost["seconds"]
             )
+            return cast("Verdict", _from_data(cls, {**data, "spent": spent}))
         except KeyError as error:
             raise InputError(f"this is not a verdict: the field {error.args[0]!r} is missing") from error
         except (TypeError, IndexError, ValueError) as error:
@@ -990,6 +894,15 @@ class Verdict:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _all(number: int, noun: str) -> str:
+    """All of them in words.
+
+    >>> _all(1, "sample"), _all(2, "sample"), _all(3, "sample")
+    ('the one sample', 'both samples', 'all 3 samples')
+    """
+    return {1: f"the one {noun}", 2: f"both {noun}s"}.get(number, f"all {number} {noun}s")
 
 
 def _bar_html(agreement: VerdictAgreement) -> str:

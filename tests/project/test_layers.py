@@ -45,7 +45,6 @@ LAYERS = (
     "options",
     "checking",
     "scoring",
-    "doctor",
     "integrations",
     "study",
     "server",

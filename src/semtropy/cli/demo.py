@@ -57,9 +57,8 @@ def _check(question: str, seed: int, **options: Any) -> Verdict:
     words = ["check", question, *given, "--seed", str(seed)]
     say(f"\n$ semtropy {shlex.join(words)}")
     arguments = parser(["check"]).parse_args(words)
-    arguments.show_groups = (
-        not sys.stdout.isatty() and question == OBSCURE
-    )  # a terminal shows them in any case
+    # A terminal shows them in any case.
+    arguments.show_groups = not sys.stdout.isatty() and question == OBSCURE
     return check_one(Checker.load(**options), question, arguments)[0]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..options import split_list
 from ._options import add_engine, engine_of
 from ._text import say
 
@@ -124,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
         blank_figure()  # fails now, not after the work, where matplotlib is missing
     results = evaluate(
         arguments.recordings,
-        estimators=None if arguments.estimators is None else _names(arguments.estimators),
+        estimators=None if arguments.estimators is None else split_list(arguments.estimators),
         budgets=parse_budgets(arguments.budgets),
         seeds=arguments.seeds,
         train=arguments.train,
@@ -213,13 +214,9 @@ def parse_budgets(text: str) -> list[int]:
     return budgets
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _alphas(text: str | None) -> list[float]:
     try:
-        alphas = [float(part) for part in _names(text or "")]
+        alphas = [float(part) for part in split_list(text or "")]
     except ValueError:
         raise InputError(f"--alphas is {text!r}: give numbers above 0, as 0.25,1") from None
     if any(not 0 < alpha < float("inf") for alpha in alphas):

@@ -173,7 +173,9 @@ def _plan(arguments: argparse.Namespace, dataset: Dataset) -> GenerationPlan:
 
 def _engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.engine == "local":
-        usual = 8 if arguments.model.startswith(("openai:", "completions:")) else 1
+        from ..models import is_endpoint
+
+        usual = 8 if is_endpoint(arguments.model) else 1
         return {"batch": arguments.batch, "concurrency": arguments.concurrency or usual}
     return {"batch": arguments.batch, **ray_options(arguments)}
 

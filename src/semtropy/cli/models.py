@@ -64,7 +64,7 @@ def _list() -> int:
         path = weights.where(chosen)
         state = f"here: {path}" if path else f"not fetched yet, {chosen.wheel_size / 1e6:.0f} MB to download"
         print(f"{name:13} {chosen.description}, {chosen.licence}; {state}")
-    print("Also:", ", ".join(form for form in FORMS if form not in weights.SHIPPED))
+    print("Also:", ", ".join(form for form in FORMS if form != weights.SMOLLM2.name))
     return 0
 
 
@@ -72,4 +72,4 @@ def _known() -> dict[str, Weights]:
     from ..meaning import large
     from ..models import weights
 
-    return {**weights.SHIPPED, large.NAME: large.described()}
+    return {each.name: each for each in (weights.SMOLLM2, large.described())}

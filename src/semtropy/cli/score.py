@@ -33,11 +33,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         " meaning yet are grouped first; `semtropy cluster` does so once and writes the meanings down.",
     )
     add = parser.add_argument
-    add(
-        "recording",
-        metavar="FILE",
-        help="a recording (.jsonl, .jsonl.gz, .parquet) or the folder of a run",
-    )
+    add("recording", metavar="FILE", help="a recording (.jsonl, .jsonl.gz, .parquet) or the folder of a run")
     add("--estimator", default="bayes", metavar="E", help="the estimator or scorer to use (default: bayes)")
     add("--prior", type=Path, metavar="FILE", help="a fitted prior for bayes (default: the built-in prior)")
     add(
@@ -66,9 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     def ungrouped() -> int:
         count = 0
-        with suppress(
-            SemtropyError
-        ):  # a row that cannot be read ends the run, once those before it are scored
+        # A row that cannot be read ends the run, once those before it are scored.
+        with suppress(SemtropyError):
             for row in open_recording(arguments.recording).rows:
                 count += not row.clustered
         return count

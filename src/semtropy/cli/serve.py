@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra
-from ..server.settings import Settings, flag_fields, kind, split_list
+from ..options import split_list
+from ..server.settings import Settings, flag_fields, kind
 
 if TYPE_CHECKING:
     import argparse

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from .bridge import Bridge
 
 __all__ = ["Bridge", "steadiness"]
+_HOME = {"Bridge": ".bridge", "steadiness": "..verdict"}
 
 
 def __getattr__(name: str) -> Any:
     """Load on first use: the pytest plugin is imported by every run of pytest, and must cost nothing."""
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(".bridge", __name__), name)
+    return getattr(import_module(_HOME[name], __name__), name)

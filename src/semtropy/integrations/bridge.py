@@ -11,7 +11,6 @@ from ..errors import InputError
 from ..models.function import as_model
 from ..options import OPTIONS, Options
 from ..stopping import Budget
-from ..verdict import score_reason, steadiness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     Ask = Callable[[list[dict[str, Any]], int, float], Any]
 
-__all__ = ["Bridge", "score_reason", "steadiness", "verdict_data"]
+__all__ = ["Bridge"]
 
 _NOT_OURS = ("answer", "rng")
 
@@ -81,8 +80,3 @@ class Bridge:
 
 def _nothing(messages: list[dict[str, Any]], n: int, temperature: float) -> list[str]:
     return []
-
-
-def verdict_data(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as plain data, with its score from 0 to 1 under `score`."""
-    return {"score": steadiness(verdict), **verdict.to_dict()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,8 +16,6 @@ __all__ = ["to_dataset"]
 
 def to_dataset(verdicts: Iterable[Verdict]) -> Any:
     """The verdicts as a `datasets.Dataset`, with the columns of the pandas frame."""
-    try:
+    with needs("datasets", extra="hub"):
         from datasets import Dataset
-    except ImportError as error:
-        raise MissingExtra("datasets", extra="hub") from error
     return Dataset.from_list([verdict.to_row() for verdict in verdicts])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
-from .bridge import Bridge, score_reason, steadiness, verdict_data
+from ..errors import needs
+from ..verdict import score_reason
+from .bridge import Bridge
 
-try:
+with needs("deepeval", extra="deepeval"):
     from deepeval.metrics import BaseMetric
     from deepeval.test_case import SingleTurnParams
-except ImportError as error:
-    raise MissingExtra("deepeval", extra="deepeval") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,11 +62,9 @@ class SemanticEntropyMetric(BaseMetric):
         return "Semantic entropy"
 
     def _keep(self, verdict: Verdict) -> float:
-        self.error: str | None
-        score = steadiness(verdict)
-        self.reason, self.score_breakdown = score_reason(verdict), verdict_data(verdict)
-        if score is None:  # DeepEval has no unscored: the error says why
-            self.error, self.success, self.score = self.reason, False, 0.0
-        else:
-            self.error, self.success, self.score = None, score >= self.threshold, score
-        return float(self.score)
+        self.reason, self.score_breakdown = score_reason(verdict), verdict.to_dict()
+        self.score = verdict.score or 0.0
+        # DeepEval has no unscored: the error says why.
+        self.error = self.reason if verdict.score is None else None
+        self.success = verdict.score is not None and self.score >= self.threshold
+        return self.score

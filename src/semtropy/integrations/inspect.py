@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 from ..models.replies import chat_sample
-from .bridge import Bridge, score_reason, steadiness, verdict_data
+from ..verdict import score_reason
+from .bridge import Bridge
 
-try:
+with needs("inspect_ai", extra="inspect"):
     from inspect_ai.model import GenerateConfig, get_model
     from inspect_ai.scorer import Score, mean, scorer, stderr
-except ImportError as error:
-    raise MissingExtra("inspect_ai", extra="inspect") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,9 +49,8 @@ def semantic_entropy(
 
         prompt = [{"role": message.role, "content": message.text} for message in asked]
         verdict = await bridge.acheck(prompt, answer=answer, ask=ask)
-        value, reason = steadiness(verdict), score_reason(verdict)
-        about = {"answer": answer, "explanation": reason, "metadata": verdict_data(verdict)}
-        return Score.unscored(**about) if value is None else Score(value=value, **about)
+        about = {"answer": answer, "explanation": score_reason(verdict), "metadata": verdict.to_dict()}
+        return Score.unscored(**about) if verdict.score is None else Score(value=verdict.score, **about)
 
     return score
 
@@ -67,6 +65,4 @@ def _sample(choice: Any) -> Sample:
     logprobs = choice.logprobs
     content = [] if logprobs is None else [entry.model_dump() for entry in logprobs.content]
     made = {"message": {"content": choice.message.text}, "finish_reason": choice.stop_reason}
-    return chat_sample(
-        {**made, "logprobs": {"content": content} if content else None}, logprobs_of_sampling=True
-    )
+    return chat_sample({**made, "logprobs": {"content": content} if content else None})

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NotRequired
 
-from ..errors import InputError, MissingExtra
+from ..errors import InputError, needs
 from ..models.replies import chat_sample
-from .bridge import Bridge, verdict_data
+from .bridge import Bridge
 
-try:
+with needs("langchain", extra="langchain"):
     from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelResponse
     from langchain_core.messages import AIMessage, SystemMessage, convert_to_openai_messages
     from langgraph.types import Command
-except ImportError as error:
-    raise MissingExtra("langchain", extra="langchain") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +93,7 @@ class SemtropyMiddleware(AgentMiddleware):
         if not _is_answer(answer):
             return None
         try:
-            return verdict_data(self._bridge.check(_messages(request), answer=_text(answer), ask=ask))
+            return self._bridge.check(_messages(request), answer=_text(answer), ask=ask).to_dict()
         except Exception as error:  # a check never costs the agent its answer
             return {"error": f"{type(error).__name__}: {error}"}
 
@@ -111,7 +109,7 @@ class SemtropyMiddleware(AgentMiddleware):
             return None
         try:
             verdict = await self._bridge.acheck(_messages(request), answer=_text(answer), ask=ask)
-            return verdict_data(verdict)
+            return verdict.to_dict()
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"}
 
@@ -154,7 +152,7 @@ def verdict_node(
             return [_sample(reply, settings) for reply in replies]
 
         verdict = await bridge.acheck(convert_to_openai_messages(before), answer=_text(answer), ask=ask)
-        return {out: verdict_data(verdict)}
+        return {out: verdict.to_dict()}
 
     return node
 

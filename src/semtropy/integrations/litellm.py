@@ -6,19 +6,17 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 from ..models.replies import chat_sample, with_usage
 from ..stopping import Budget
 from ..tracing import event_attributes
-from .bridge import Bridge, verdict_data
+from .bridge import Bridge
 
-try:
+with needs("litellm", extra="litellm"):
     import litellm
     from litellm.integrations.custom_guardrail import CustomGuardrail
     from litellm.types.guardrails import GuardrailEventHooks
     from litellm.types.utils import Delta, ModelResponse, ModelResponseStream, StreamingChoices
-except ImportError as error:
-    raise MissingExtra("litellm", extra="litellm") from error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -131,7 +129,7 @@ class SemtropyGuardrail(CustomGuardrail):
         withheld = "guardrail_intervened" if self._withhold else "guardrail_flagged"
         status = withheld if verdict.flagged else "success"
         self._log(data, event_attributes(verdict), status, started)
-        return verdict_data(verdict)
+        return verdict.to_dict()
 
     async def _draw(self, data: Mapping[str, Any], n: int) -> list[Sample]:
         """`n` samples by the router, which runs no guardrails: in one request, or one each where that is refused."""
@@ -173,7 +171,7 @@ def _completion() -> Any:
 
 def _samples(reply: Any) -> list[Sample]:
     body = reply.model_dump()
-    drawn = [chat_sample(choice, logprobs_of_sampling=True) for choice in body["choices"]]
+    drawn = [chat_sample(choice) for choice in body["choices"]]
     return with_usage(drawn, body.get("usage"))
 
 

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, MissingExtra
+from ..errors import InputError, needs
 from ..estimators import as_estimator
 from ..scoring import score
 
-try:
+with needs("lm_polygraph", extra="lm-polygraph"):
     from lm_polygraph.estimators import Estimator
-except ImportError as error:
-    raise MissingExtra("lm_polygraph", extra="lm-polygraph") from error
 
 __all__ = ["BayesianSemanticEntropy"]
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
-from .bridge import Bridge, score_reason, steadiness
+from ..errors import needs
+from ..verdict import score_reason
+from .bridge import Bridge
 
-try:
+with needs("mlflow", extra="mlflow"):
     from mlflow.entities import AssessmentSource, Feedback
     from mlflow.genai.scorers import scorer
-except ImportError as error:
-    raise MissingExtra("mlflow", extra="mlflow") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +34,7 @@ def semantic_entropy_scorer(
         verdict = bridge.check(inputs[question], answer=str(outputs), ask=ask)
         return Feedback(
             name="semantic_entropy",
-            value=steadiness(verdict),
+            value=verdict.score,
             rationale=score_reason(verdict),
             source=AssessmentSource(source_type="CODE", source_id="semtropy"),
             metadata={"outcome": str(verdict.outcome), "samples": str(verdict.samples)},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,9 +16,7 @@ __all__ = ["to_frame"]
 
 def to_frame(verdicts: Iterable[Verdict]) -> Any:
     """The verdicts as a frame: question, answer, outcome, score, entropy, agreement, cost; unknown is missing."""
-    try:
+    with needs("pandas", extra="pandas"):
         import pandas
-    except ImportError as error:
-        raise MissingExtra("pandas", extra="pandas") from error
     frame = pandas.DataFrame([verdict.to_row() for verdict in verdicts])
     return frame.convert_dtypes()

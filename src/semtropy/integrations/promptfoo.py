@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from semtropy.integrations.bridge import Bridge, score_reason, steadiness
+from semtropy.integrations.bridge import Bridge
+from semtropy.verdict import score_reason
 
 __all__ = ["get_assert"]
 
@@ -31,7 +32,7 @@ def get_assert(output: str, context: Any) -> dict[str, Any]:
         messages = prompt
     asked = messages if isinstance(messages, list) else prompt
     verdict = _bridge(json.dumps(options, sort_keys=True)).check(asked, answer=output)
-    score = steadiness(verdict)
+    score = verdict.score
     named = {"entropy": verdict.entropy.mean, "samples": float(verdict.samples)}
     passed = score is not None and score >= minimum
     return {"pass": passed, "score": score or 0.0, "reason": score_reason(verdict), "named_scores": named}

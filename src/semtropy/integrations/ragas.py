@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
-from .bridge import Bridge, score_reason, steadiness
+from ..errors import needs
+from ..verdict import score_reason
+from .bridge import Bridge
 
-try:
+with needs("ragas", extra="ragas"):
     from ragas.metrics import MetricResult, numeric_metric
-except ImportError as error:
-    raise MissingExtra("ragas", extra="ragas") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +28,6 @@ def semantic_entropy_metric(*, ask: Callable[..., Any] | None = None, **options:
     @numeric_metric(name="semantic_entropy", allowed_values=(0, 1))
     def metric(user_input: str, response: str) -> Any:
         verdict = bridge.check(user_input, answer=response, ask=ask)
-        return MetricResult(value=steadiness(verdict), reason=score_reason(verdict))
+        return MetricResult(value=verdict.score, reason=score_reason(verdict))
 
     return metric

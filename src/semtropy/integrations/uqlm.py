@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..verdict import steadiness
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -29,7 +27,7 @@ def to_uqlm(verdicts: Sequence[Verdict]) -> dict[str, Any]:
             "prompts": [verdict.question for verdict in verdicts],
             "responses": [verdict.answer for verdict in verdicts],
             "sampled_responses": [[sample.text for sample in verdict.draws] for verdict in verdicts],
-            "semantic_entropy_confidence": [steadiness(verdict) for verdict in verdicts],
+            "semantic_entropy_confidence": [verdict.score for verdict in verdicts],
         },
         "metadata": {
             "num_responses": max((verdict.samples for verdict in verdicts), default=0),

@@ -19,28 +19,19 @@ __all__ = ["FORMS", "Retry", "ScriptedModel", "load_model"]
 # Prefix of a model's name -> its module, the function in it, and the form of the name.
 _REGISTRY = {
     "smollm2": ("llama_cpp", "smollm2", "smollm2"),
-    "gguf": ("llama_cpp", "gguf", "gguf:PATH"),
+    "gguf": ("llama_cpp", "LlamaCpp", "gguf:PATH"),
     "gguf-brief": ("llama_cpp", "gguf_brief", "gguf-brief:PATH"),
     "openai": ("openai", "chat", "openai:MODEL"),
     "completions": ("openai", "completions", "completions:MODEL"),
-    "hf": ("checkpoints", "hf", "hf:NAME_OR_PATH"),
+    "hf": ("transformers", "hf", "hf:NAME_OR_PATH"),
     "replay": ("replay", "replay", "replay:RECORDING"),
     "scripted": ("scripted", "scripted", "scripted:FILE.json"),
 }
 FORMS = tuple(form for _, _, form in _REGISTRY.values())
 """The forms of a model's name that `load_model` knows."""
 _SERVERS = (
-    "ollama",
-    "vllm",
-    "sglang",
-    "llamacpp",
-    "llama.cpp",
-    "lmstudio",
-    "anthropic",
-    "gemini",
-    "groq",
-    "azure",
-)
+    "ollama", "vllm", "sglang", "llamacpp", "llama.cpp", "lmstudio", "anthropic", "gemini", "groq", "azure",
+)  # fmt: skip
 _NAMED = re.compile(
     rf"(?P<server>{'|'.join(map(re.escape, _SERVERS))}|openai)[:/](?P<model>.+)", re.IGNORECASE
 )
@@ -79,6 +70,15 @@ def load_model(name: str, **options: Any) -> Model:
         )
         raise InputError(f"the model {form} has no option {unknown[1]}{endpoint}") from error
     return model
+
+
+def is_endpoint(name: str) -> bool:
+    """Whether the model of that name is asked at an address.
+
+    >>> is_endpoint("openai:gpt-4o-mini"), is_endpoint("smollm2")
+    (True, False)
+    """
+    return name.startswith(("openai:", "completions:"))
 
 
 def _meant(name: str) -> str:

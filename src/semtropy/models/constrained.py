@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ..conversation import as_messages
 from ..errors import ModelError
@@ -46,7 +46,7 @@ def with_tools(model: Model, tools: Sequence[Any]) -> Model:
     return JsonChat(model, {"tools": listed}, None)
 
 
-class JsonChat:
+class JsonChat(sync_bridge.AwaitedModel):
     """A chat endpoint that is asked for structured answers: `extra` goes into every request.
 
     An endpoint that refuses `extra` is asked without it from then on; `system` tells it the schema all the same.
@@ -55,7 +55,7 @@ class JsonChat:
     def __init__(self, chat: Chat, extra: dict[str, Any], system: str | None) -> None:
         self._chat = copy.copy(chat)
         self._chat.default_tokens = TOKENS
-        self.name, self._extra, self._system = chat.name, extra, system
+        self.name, self.endpoint, self._extra, self._system = chat.name, chat.endpoint, extra, system
 
     async def asample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -72,12 +72,6 @@ class JsonChat:
             self._extra = {}
         return await self._chat.ask({"messages": messages}, n, temperature, rng, read)
 
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
-
     @property
     def pace(self) -> Pace:
         """What is known so far of the log-probabilities that the endpoint gives."""
@@ -86,13 +80,6 @@ class JsonChat:
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
         await self._chat.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._chat.__aenter__()
-        return self
-
-    async def __aexit__(self, *trouble: object) -> None:
-        await self._chat.__aexit__(*trouble)
 
 
 class JsonLlama:

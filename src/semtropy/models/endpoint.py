@@ -23,11 +23,12 @@ from ..errors import (
     BadKey,
     BadReply,
     InputError,
-    MissingExtra,
     ModelError,
     ModelTimeout,
     RateLimited,
     UnknownModel,
+    needs,
+    one_line,
 )
 
 if TYPE_CHECKING:
@@ -88,11 +89,6 @@ def shown_address(address: str) -> str:
     return f"{scheme}{mark}{'/'.join((place, *shown))}"
 
 
-def path_secrets(address: str) -> list[str]:
-    """The parts of an address's path that are not shown."""
-    return [part for part in urlsplit(address).path.split("/") if not _ORDINARY.fullmatch(part)]
-
-
 def authorization(user: str) -> str:
     """The header for a user name and password as they stand in an address.
 
@@ -100,12 +96,6 @@ def authorization(user: str) -> str:
     'Basic bWU6cEBzcw=='
     """
     return "Basic " + base64.b64encode(unquote(user).encode()).decode()
-
-
-def passwords(user: str) -> list[str]:
-    """What must not be shown of the user name and password in an address."""
-    password = user.partition(":")[2]
-    return [password, unquote(password), user, unquote(user)] if password else []
 
 
 def checked_key(api_key: str | None) -> str | None:
@@ -123,7 +113,7 @@ def masked(message: str, secrets: Iterable[str]) -> str:
     'bad key *** for you'
     """
     known = sorted({each for each in secrets if len(each) >= SHORTEST}, key=len, reverse=True)
-    line = " ".join("".join(c if c.isprintable() else " " for c in message[:5000]).split())
+    line = one_line(message[:5000], 5000)
     for secret in known:
         line = line.replace(secret, "***")
     bare = line.replace(" ", "")
@@ -367,10 +357,8 @@ class Endpoint:
 
     async def _client(self) -> _Connections:
         """The connections of the running event loop, which are closed when it ends."""
-        try:
+        with needs("httpx", extra="local"):
             import httpx
-        except ImportError as error:
-            raise MissingExtra("httpx", extra="local") from error
         loop = asyncio.get_running_loop()
         if loop not in self._open:
             timeout = httpx.Timeout(self.timeout, connect=min(10.0, self.timeout))
@@ -442,13 +430,11 @@ class Endpoint:
 
     def masked(self, message: str) -> str:
         """The message on one line, shortened, without anything secret that is sent."""
-        sent = [
-            *passwords(self._user),
-            *path_secrets(self.base_url),
-            *self._headers.values(),
-            *self._extra_headers.values(),
-        ]
-        return masked(message, [*sent, self._key or ""])
+        password = self._user.partition(":")[2]
+        sent = [password, unquote(password), self._user, unquote(self._user)] if password else []
+        sent += [part for part in urlsplit(self.base_url).path.split("/") if not _ORDINARY.fullmatch(part)]
+        sent += [*self._headers.values(), *self._extra_headers.values(), self._key or ""]
+        return masked(message, sent)
 
 
 def error_said(data: Any) -> tuple[str | None, str | None, Any]:

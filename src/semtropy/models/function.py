@@ -136,7 +136,7 @@ class FunctionModel:
         return samples
 
 
-class AsyncFunctionModel(FunctionModel):
+class AsyncFunctionModel(sync_bridge.AwaitedModel, FunctionModel):
     """The same for a coroutine function; answers that are missing are asked for all at once."""
 
     async def asample(
@@ -151,12 +151,6 @@ class AsyncFunctionModel(FunctionModel):
                 sample for reply in await sync_bridge.together(missing) for sample in self._read(reply)
             ]
         return samples[:n]
-
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
 
 def _described(reply: Any) -> str:

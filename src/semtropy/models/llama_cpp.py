@@ -30,19 +30,27 @@ from scipy.special import entr, logsumexp
 
 from ..capabilities import WEIGHING
 from ..conversation import as_messages
-from ..errors import BadReply, InputError, MissingExtra, ModelError, PromptTooLong, WeightsError
+from ..errors import BadReply, InputError, ModelError, PromptTooLong, WeightsError, needs
 from ..nouns import Sample
+from ..samples import TokenDraw, drawn_sample
 from . import weights
-from .prompt_template import BRIEF, HEAD, LONG_HEAD, asks_for_long, brief_prompt, system_for, text_only
+from .prompt_template import (
+    BRIEF,
+    END_TOKENS,
+    HEAD,
+    LONG_HEAD,
+    asks_for_long,
+    brief_prompt,
+    system_for,
+    text_only,
+)
 from .replies import without_thinking
-from .weights import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.random import Generator
 
-    from ..capabilities import Pace
     from ..conversation import Message, Prompt
     from .weights import Progress
 
@@ -54,18 +62,6 @@ if TYPE_CHECKING:
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _LONGEST = 1 << 26  # longer than any real field; bounds the memory a damaged length can claim
-
-# Special tokens that end a turn or a text, whatever the file's own end token is.
-_ENDINGS = {
-    "<|endoftext|>",
-    "<|im_end|>",
-    "<|end_of_text|>",
-    "<|eot_id|>",
-    "<|end|>",
-    "<end_of_turn>",
-    "<eos>",
-    "</s>",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +89,7 @@ def read_gguf_header(path: Path) -> GgufHeader:
     end = fields.get("tokenizer.ggml.eos_token_id")
     if architecture is None or end is None or not tokens:
         raise WeightsError(f"{path}: has no vocabulary or no end token: is it a language model?")
-    endings = {number for number, token in enumerate(tokens) if token in _ENDINGS}
+    endings = {number for number, token in enumerate(tokens) if token in END_TOKENS}
     endings |= {
         fields[key] for key in ("tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id") if key in fields
     }
@@ -165,6 +161,8 @@ class LlamaCpp:
     not matter, so the log-probability is that of the answer's tokens followed by any of them.
     """
 
+    pace = WEIGHING
+
     def __init__(
         self,
         path: str | Path,
@@ -211,11 +209,6 @@ class LlamaCpp:
         system = system_for(prompt, self.system)
         limit = self.max_tokens or (CHAT_TOKENS if system == BRIEF else LONG_CHAT_TOKENS)
         return as_messages(prompt, system), limit
-
-    @property
-    def pace(self) -> Pace:
-        """One answer after another, each with its probability; that of a likely answer can be asked for."""
-        return WEIGHING
 
     def weigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
         """The answer with its log-probability after the prompt, its end included; None where it is not known.
@@ -475,10 +468,8 @@ def _sample(
     """
     if not lines and finish == "stop" and entries:  # the last token is an end, whether we know it or not
         header = replace(header, endings=header.endings | {int(entries[-1]["id"])})
-    text = b""
-    tokens: list[int] = []
-    scores: list[_TokenScore] = []
-    complete = False
+    text, complete = b"", False
+    drawn: list[TokenDraw] = []
     for entry in entries:
         token, piece = int(entry["id"]), bytes(entry["bytes"])
         if _ends(token, piece, header, lines=lines):
@@ -488,60 +479,38 @@ def _sample(
                 for t, e in alternatives.items()
                 if _ends(t, bytes(e["bytes"]), header, lines=lines)
             ]
-            tokens.append(header.end)
-            scores.append(_TokenScore.of(ending, entry, temperature))
+            drawn.append(_scored(header.end, ending, entry, temperature))
             complete = True
             break
-        tokens.append(token)
-        scores.append(_TokenScore.of([entry["logprob"]], entry, temperature))
+        drawn.append(_scored(token, [entry["logprob"]], entry, temperature))
         text += piece
         if lines and b"\n" in piece:  # text and end in one token, such as a full stop and a line break
             text = text[: text.index(b"\n")]
             complete = True
             break
-    known = bool(scores) and all(math.isfinite(score.logprob) for score in scores)
     # llama.cpp stopped at an end token that we do not know: the answer is complete, its probability unknown.
     end_has_no_logprob = not complete and finish == "stop"
-    whole = known and not end_has_no_logprob
     answer = text.decode("utf-8", errors="replace")
     if not lines and (after := without_thinking(answer)) != answer:  # of the answer alone it is not known
-        return Sample(after.strip(), complete=complete, token_count=len(tokens))
-    return Sample(
-        answer.strip(),
-        logprob=math.fsum(score.logprob for score in scores) if whole else None,
-        tokens=tuple(tokens),
-        token_logprobs=tuple(score.logprob for score in scores) if known else None,
-        complete=complete or end_has_no_logprob,
-        sampling_logprob=math.fsum(score.sampling_logprob for score in scores) if whole else None,
-        token_entropies=tuple(score.entropy for score in scores) if known else None,
-    )
+        return Sample(after.strip(), complete=complete, token_count=len(drawn))
+    return drawn_sample(answer, drawn, complete=complete or end_has_no_logprob, whole=not end_has_no_logprob)
 
 
-@dataclass(frozen=True, slots=True)
-class _TokenScore:
-    """Log-probability of a token at the temperature it was drawn at and at 1, and the entropy at 1."""
+def _scored(token: int, logprobs: list[float], entry: dict[str, Any], temperature: float) -> TokenDraw:
+    """A token, or all tokens with `logprobs` together, scored among the alternatives of `entry`.
 
-    logprob: float
-    sampling_logprob: float
-    entropy: float
-
-    @classmethod
-    def of(cls, logprobs: list[float], entry: dict[str, Any], temperature: float) -> _TokenScore:
-        """Scores of a token, or of all tokens with `logprobs` together, among the alternatives of `entry`.
-
-        The alternatives are the likeliest tokens. At a temperature below 1 they hold all of the probability but for
-        rounding; for the entropy, what they leave counts as one more token.
-        """
-        own = np.array(logprobs)
-        others = np.array([other["logprob"] for other in entry["top_logprobs"]])
-        sampling = min(0.0, float(logsumexp(own)))
-        logprob = sampling
-        if temperature != 1.0:
-            cold = max(temperature, _COLDEST)
-            logprob = min(0.0, float(logsumexp(own / cold) - logsumexp(others / cold)))
-        shares = np.exp(others)
-        rest = max(0.0, 1.0 - float(shares.sum()))
-        return cls(logprob, sampling, float(entr(shares).sum() + entr(rest)))
+    The alternatives are the likeliest tokens. At a temperature below 1 they hold all of the probability but for
+    rounding; for the entropy, what they leave counts as one more token.
+    """
+    own = np.array(logprobs)
+    others = np.array([other["logprob"] for other in entry["top_logprobs"]])
+    logprob = sampling = min(0.0, float(logsumexp(own)))
+    if temperature != 1.0:
+        cold = max(temperature, _COLDEST)
+        logprob = min(0.0, float(logsumexp(own / cold) - logsumexp(others / cold)))
+    shares = np.exp(others)
+    rest = max(0.0, 1.0 - float(shares.sum()))
+    return TokenDraw(token, logprob, sampling, float(entr(shares).sum() + entr(rest)))
 
 
 def _ends(token: int, piece: bytes, header: GgufHeader, *, lines: bool = True) -> bool:
@@ -560,10 +529,8 @@ def _error(error: dict[str, Any]) -> ModelError:
 
 
 def _load(path: Path, context: int, threads: int, key: str) -> Any:
-    try:
+    with needs("xllamacpp", extra="local"):
         import xllamacpp
-    except ImportError as error:
-        raise MissingExtra("xllamacpp", extra="local") from error
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx, params.n_parallel = 2 * context, 2  # each slot has half of it
@@ -610,16 +577,12 @@ def smollm2(
     *, progress: Progress | None = None, max_tokens: int | None = None, threads: int | None = None
 ) -> LlamaCpp:
     """SmolLM2-135M-Instruct, fetched on first use with a progress bar; loaded once per process."""
-    path = weights.where("smollm2")
+    path = weights.where(weights.SMOLLM2)
     if path is None and progress is None:
-        with shown("Fetching the model smollm2") as progress:
-            path = weights.fetch("smollm2", progress=progress)
-    return _shared(path or weights.fetch("smollm2", progress=progress), max_tokens, threads, os.getpid())
-
-
-def gguf(path: str, **options: Any) -> LlamaCpp:
-    """The GGUF model at `path`; options are `form`, `system`, `threads`, `context` and `max_tokens`."""
-    return LlamaCpp(path, **options)
+        with weights.shown("Fetching the model smollm2") as progress:
+            path = weights.fetch(weights.SMOLLM2, progress=progress)
+    path = path or weights.fetch(weights.SMOLLM2, progress=progress)
+    return _shared(path, max_tokens, threads, os.getpid())
 
 
 def gguf_brief(path: str, **options: Any) -> LlamaCpp:

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,7 +25,7 @@ import numpy as np
 from ..capabilities import Pace
 from ..conversation import as_messages
 from ..errors import BadReply, InputError, ModelError, PromptTooLong
-from . import sync_bridge
+from . import is_endpoint, sync_bridge
 from .endpoint import Endpoint, Refused, checked_address, error_said, shown_address
 from .prompt_template import BRIEF, asks_for_long, brief_prompt, system_for
 from .replies import are_logprobs, chat_sample, completion_sample, well_formed, with_usage
@@ -312,7 +312,7 @@ MOST_CHOICES = 64  # answers per request; OpenAI allows 128
 OLLAMA = "fp_ollama"  # by which its replies are known
 
 
-class _OpenAIModel(ABC):
+class _OpenAIModel(sync_bridge.AwaitedModel):
     """Shared by both kinds of endpoint: builds requests, splits `n`, leaves out refused parameters."""
 
     path: str
@@ -332,7 +332,7 @@ class _OpenAIModel(ABC):
         n: int,
         temperature: float,
         rng: Generator | None,
-        read: Callable[..., Sample],
+        read: Callable[[dict[str, Any]], Sample],
         *,
         default_tokens: int | None = None,
     ) -> list[Sample]:
@@ -358,7 +358,7 @@ class _OpenAIModel(ABC):
         fields: dict[str, Any],
         wanted: Wanted,
         parts: Sequence[tuple[int, Generator]],
-        read: Callable[..., Sample],
+        read: Callable[[dict[str, Any]], Sample],
     ) -> list[Sample]:
         """The answers to several requests at once, in their order; a part is a number of answers and a generator."""
         asked = [replace(wanted, n=size, seed=int(rng.integers(1 << 31))) for size, rng in parts]
@@ -366,13 +366,11 @@ class _OpenAIModel(ABC):
         return [sample for some in await sync_bridge.together(requests) for sample in some]
 
     async def _request(
-        self, fields: dict[str, Any], wanted: Wanted, read: Callable[..., Sample]
+        self, fields: dict[str, Any], wanted: Wanted, read: Callable[[dict[str, Any]], Sample]
     ) -> list[Sample]:
         while True:
             refused = self.refused
-            if (
-                wanted.n > 1 and "n" in refused
-            ):  # found out just now: `ask` sends single requests, all at once
+            if wanted.n > 1 and "n" in refused:  # found out just now: `ask` sends single requests
                 return []
             sent = wanted.fields(refused)
             try:
@@ -391,7 +389,7 @@ class _OpenAIModel(ABC):
                 continue
             return self._weighed(fields, samples, wanted.drawn_at(refused), known="temperature" in sent)
 
-    def _read(self, reply: dict[str, Any], read: Callable[..., Sample]) -> list[Sample]:
+    def _read(self, reply: dict[str, Any], read: Callable[[dict[str, Any]], Sample]) -> list[Sample]:
         choices = reply.get("choices")
         choices = choices[:MOST_CHOICES] if isinstance(choices, list) else choices
         failed = [each for each in choices if _has_error(each)] if isinstance(choices, list) else []
@@ -400,11 +398,9 @@ class _OpenAIModel(ABC):
             said = f": {self.endpoint.masked(message)}" if message else ""
             what = "reports an error" if failed else "has no choices"
             raise BadReply(f"{self.endpoint.label}: the reply {what}{said}")
-        if (
-            reply.get("system_fingerprint") == OLLAMA
-        ):  # it ignores `n`, which would take a round trip to find out
+        if reply.get("system_fingerprint") == OLLAMA:  # it ignores `n`: no round trip to find that out
             self.refused |= {"n"}
-        return with_usage([read(choice, logprobs_of_sampling=True) for choice in choices], reply.get("usage"))
+        return with_usage([read(choice) for choice in choices], reply.get("usage"))
 
     def _weighed(
         self, fields: dict[str, Any], samples: list[Sample], temperature: float, *, known: bool
@@ -517,12 +513,6 @@ class Chat(_OpenAIModel):
     def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
         return as_messages(prompt, system_for(prompt, self.system))
 
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
-
 
 class Completions(_OpenAIModel):
     """A plain completions endpoint, prompted with brief examples before the question."""
@@ -545,12 +535,6 @@ class Completions(_OpenAIModel):
         return await self.acomplete(
             brief_prompt(prompt), n, temperature=temperature, rng=rng, default_tokens=longest
         )
-
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
     async def aweigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
         """The answer with its log-probability after the prompt, where the endpoint echoes prompts."""
@@ -590,7 +574,7 @@ def endpoint_address(name: str, options: Mapping[str, Any]) -> str | None:
     >>> endpoint_address("openai:m", {"base_url": "http://me:secret@gpu-1:8000/v1/"}), endpoint_address("smollm2", {})
     ('http://gpu-1:8000/v1', None)
     """
-    if not name.startswith(("openai:", "completions:")):
+    if not is_endpoint(name):
         return None
     base_url = options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
     return shown_address(checked_address(base_url)[0])

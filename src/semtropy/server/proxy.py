@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from ..models.endpoint import parsed_reply
 from ..verdict import ClaimVerdict, Outcome
 from .dialects import Replacement
 from .errors import Problem, as_problem, error_body, error_kind
+from .requests import parts_of
 from .settings import HOLDING
 from .sse import EventSplitter, event, spliced
 
@@ -35,14 +36,19 @@ if TYPE_CHECKING:
 
 
 _PARTS = re.compile(r"\[\d*\]|\.")
+_TEXTS: dict[str, Any] = dict.fromkeys(("answer", "text", "instead", "value", "sentence"))
+_TEXTS |= {"wordings": [], "answers": []}
+"""Keys of a verdict that quote the model, and what they have where nothing is quoted."""
 _OWN = frozenset({"answer", "content", "tool"})
 """Names of fields that no schema declares: those of a whole answer, and of the tool that is called."""
 
 
-def is_withheld(verdict: Verdict, settings: Settings) -> bool:
-    """Whether mode `block` withholds the answer that this verdict is on."""
+def allowed_text(text: str, verdict: Verdict, mode: str, settings: Settings) -> str | None:
+    """What mode `block` or `trim` lets through of an answer: all of it, its steady claims, or nothing."""
+    if mode == "trim" and any(claim.outcome is not Outcome.STEADY for claim in verdict.claims):
+        return trimmed(text, verdict.claims) or None
     undecided = verdict.outcome is Outcome.UNDECIDED and settings.withhold == "undecided"
-    return verdict.flagged or undecided
+    return None if verdict.flagged or undecided else text
 
 
 def trimmed(text: str, claims: Sequence[ClaimVerdict]) -> str:
@@ -77,25 +83,13 @@ def withheld_verdict(
     >>> withheld_verdict(verdict, {"properties": {"year": {}}})["fields"]
     [{'name': 'year', 'value': None, 'meanings': [{'text': None, 'wordings': [], 'count': 3}]}]
     """
-    kept = dict(payload)
-    if "answer" in kept:
-        kept["answer"] = None
-    if "meanings" in kept:
-        kept["meanings"] = [_without_text(meaning) for meaning in kept["meanings"]]
-    if "claims" in kept:
-        kept["claims"] = [
-            claim if claim["outcome"] == steady else {**claim, "text": None, "instead": None}
-            for claim in kept["claims"]
-        ]
-    if "second" in kept:
-        kept["second"] = _without_answers(kept["second"])
+    kept: dict[str, Any] = _emptied(payload, _TEXTS)
+    if steady is not None:
+        pairs = zip(payload["claims"], kept["claims"], strict=True)
+        kept["claims"] = [claim if claim["outcome"] == steady else emptied for claim, emptied in pairs]
     if "fields" in kept:
-        known = _OWN | _names(declared)
-        kept["fields"] = [
-            {**field, "value": None, "meanings": [_without_text(meaning) for meaning in field["meanings"]]}
-            for field in kept["fields"]
-            if _is_declared(field["name"], known)
-        ]
+        known = _OWN.union(*(part for part in parts_of(declared) if isinstance(part, dict)))
+        kept["fields"] = [field for field in kept["fields"] if _is_declared(field["name"], known)]
         kept["untrusted"] = [name for name in kept["untrusted"] if _is_declared(name, known)]
     return kept
 
@@ -111,40 +105,20 @@ def without_texts(value: Any) -> Any:
     >>> without_texts({"meanings": [{"text": "Paris", "wordings": ["Paris"], "count": 2}], "fields": [1]})
     {'meanings': [{'text': '', 'wordings': [], 'count': 2}], 'fields': []}
     """
+    return _emptied(value, {"text": "", "instead": None, "wordings": [], "fields": [], "answers": []})
+
+
+def _emptied(value: Any, empty: Mapping[str, Any]) -> Any:
+    """Plain data with these values for these keys, wherever they stand."""
     if isinstance(value, list):
-        return [without_texts(each) for each in value]
+        return [_emptied(each, empty) for each in value]
     if not isinstance(value, dict):
         return value
-    emptied: dict[str, Any] = {"text": "", "instead": None, "wordings": [], "fields": [], "answers": []}
-    return {name: emptied[name] if name in emptied else without_texts(each) for name, each in value.items()}
-
-
-def _without_answers(second: dict[str, Any]) -> dict[str, Any]:
-    others = [_without_answers(other) for other in second["others"]]
-    kept = {name: value for name, value in second.items() if name != "sentence"}  # it quotes an answer
-    return {**kept, "answers": [], "instead": None, "others": others}
-
-
-def _without_text(meaning: dict[str, Any]) -> dict[str, Any]:
-    return {**meaning, "text": None, "wordings": []}
+    return {name: empty[name] if name in empty else _emptied(each, empty) for name, each in value.items()}
 
 
 def _is_declared(name: str, known: frozenset[str]) -> bool:
     return all(part in known for part in _PARTS.split(name) if part)
-
-
-def _names(value: Any) -> frozenset[str]:
-    """All keys inside, without recursion: a schema may be nested deeply."""
-    waiting = [value]
-    found: set[str] = set()
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            found |= part.keys()
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
-    return frozenset(found)
 
 
 NO_TEXT = "the answer has no text to compare: nothing was checked"
@@ -166,11 +140,10 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PassedReply:
-    """A body that was held back for its verdict; `rest` is what follows of one that is too long to hold."""
+    """What the client gets: a body that was held back for its verdict, or one that is too long to hold, as it comes."""
 
-    body: bytes
+    body: bytes | AsyncIterator[bytes]
     headers: dict[str, str]
-    rest: AsyncIterator[bytes] | None = None
 
 
 class AnswerProxy:
@@ -221,10 +194,9 @@ class AnswerProxy:
     async def whole(self) -> PassedReply:
         """The body with its verdict, and the same as headers."""
         with ExitStack() as stack:
-            held = await self._held()
-            if held.rest is not None:
-                return held
-            raw = held.body
+            raw = await self._held()
+            if isinstance(raw, PassedReply):
+                return raw
             parsed = _parsed(raw)
             outcome = await self.outcome(lambda: self.dialect.answer(parsed), stack)
         headers = verdict_headers(outcome)
@@ -233,7 +205,7 @@ class AnswerProxy:
         if parsed is None:
             return PassedReply(raw, headers)
         if outcome.instead is not None:
-            raw = json.dumps(self.dialect.reply(parsed, outcome.instead)).encode()
+            raw = json.dumps(self.dialect.reply(parsed, [outcome.instead])).encode()
         return PassedReply(
             raw if self.place == "headers" else spliced(raw, "semtropy", outcome.payload), headers
         )
@@ -265,19 +237,19 @@ class AnswerProxy:
         with ExitStack() as stack:
             self._start(stack)
             held = await self._held()
-            if held.rest is not None:
+            if isinstance(held, PassedReply):
                 return held
-            events = [*splitter.feed(held.body), _ended(splitter.take())]
+            events = [*splitter.feed(held), _ended(splitter.take())]
             passed = [each for raw in events for each in reader.feed(raw)]
             outcome = await self.outcome(reader.answer, stack)
         if outcome.instead is not None:
-            events, reader = self.dialect.events(reader, outcome.instead), self.dialect.reader()
+            events, reader = self.dialect.events(reader.frame, [outcome.instead]), self.dialect.reader()
             passed = [each for raw in events for each in reader.feed(raw)]
         whole = b"".join([*passed, reader.ending(outcome.payload, self.place)])
         return PassedReply(whole, verdict_headers(outcome))
 
-    async def _held(self) -> PassedReply:
-        """The whole body, or for one above `max_reply` its beginning and the rest as it comes."""
+    async def _held(self) -> bytes | PassedReply:
+        """The whole body; the reply as it comes where it is above `max_reply`."""
         chunks, parts, size = self.reply.unpacked(), [], 0
         try:
             async for chunk in chunks:
@@ -289,7 +261,7 @@ class AnswerProxy:
             await self.reply.close()
             raise _cut(error) from None
         await self.reply.close()
-        return PassedReply(b"".join(parts), {})
+        return b"".join(parts)
 
     def _too_long(self, body: bytes, chunks: AsyncIterator[bytes]) -> PassedReply:
         """An answer above `max_reply`: passed on unchecked, or refused where answers that fail are blocked."""
@@ -297,14 +269,15 @@ class AnswerProxy:
         if self.mode in HOLDING and self.settings.on_error == "block":
             raise Problem(502, TOO_LONG, "upstream_error")
 
-        async def rest() -> AsyncIterator[bytes]:
+        async def whole() -> AsyncIterator[bytes]:
             try:
+                yield body
                 async for chunk in chunks:
                     yield chunk
             finally:
                 await self.reply.close()
 
-        return PassedReply(body, {"X-Semtropy-Verdict": "none"}, rest())
+        return PassedReply(whole(), {"X-Semtropy-Verdict": "none"})
 
     async def outcome(self, answered: Callable[[], ReadAnswer | None], stack: ExitStack) -> CheckOutcome:
         """The verdict on an answer, or the reason why there is none; noted for the operator."""
@@ -330,21 +303,15 @@ class AnswerProxy:
             return self._unchecked(
                 {"error": {"kind": error_kind(error), "message": as_problem(error).message}}
             )
-        self.log_fields |= {
-            "flagged": verdict.flagged,
-            "samples": verdict.samples,
-            "source": source,
-        }
+        self.log_fields |= {"flagged": verdict.flagged, "samples": verdict.samples, "source": source}
         if self.mode not in HOLDING:
             return CheckOutcome({**payload, "mode": self.mode, "blocked": False})
-        if self.mode == "trim" and any(claim.outcome is not Outcome.STEADY for claim in verdict.claims):
-            left = trimmed(read.sample.text, verdict.claims)
-            if not left:
-                return self._blocked(payload)
+        left = allowed_text(read.sample.text, verdict, self.mode, self.settings)
+        if left is None:
+            return self._blocked(payload)
+        if left is not read.sample.text:
             shown = trimmed_verdict(payload, left) | {"mode": self.mode, "blocked": False}
             return CheckOutcome(shown, instead=Replacement(left, read.finish))
-        if is_withheld(verdict, self.settings):
-            return self._blocked(payload)
         # What the client gets is what was judged: not the thinking before it, nor other choices.
         instead = None if read.alone else Replacement(read.sample.text, read.finish, read.calls)
         return CheckOutcome({**payload, "mode": self.mode, "blocked": False}, instead=instead)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -214,9 +214,8 @@ def read_completion_request(
         raise Problem(400, "the body must be a JSON object")
     field_name = _INPUTS[kind]
     held = body.get(field_name)
-    stored = (
-        kind == "responses" and held is None
-    )  # the upstream has the input: a prompt by name, a conversation
+    # Of a response the upstream may have the input: a prompt by name, a conversation.
+    stored = kind == "responses" and held is None
     if not stored and (not held or not isinstance(held, list if kind == "chat" else (list, str))):
         raise Problem(400, f"{field_name} is missing or empty")
     chosen = body.pop("semtropy", None)
@@ -281,14 +280,16 @@ def _text(content: Any) -> str | None:
 
 def refuse_long_prompt(prompt: Any, most: int) -> None:
     """Raise 413 for a prompt with more characters in all of its strings, image URLs included."""
-    size, waiting = 0, [prompt]
-    while waiting:  # without recursion, as values may be nested deeply
-        part = waiting.pop()
-        if isinstance(part, str):
-            size += len(part)
-        elif isinstance(part, list):
-            waiting += part
-        elif isinstance(part, dict):
-            waiting += part.values()
+    size = sum(len(part) for part in parts_of(prompt) if isinstance(part, str))
     if size > most:
         raise Problem(413, f"the prompt has {size} characters: at most {most} are allowed")
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """A JSON value and all that is in it, without recursion: it may be nested deeply."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, dict | list):
+            waiting += part.values() if isinstance(part, dict) else part

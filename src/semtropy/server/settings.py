@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from ..errors import InputError
-from ..files import toml_table
 from ..models.endpoint import shown_address
-from ..options import FLAGS
+from ..options import FLAGS, KINDS, read_values, split_list
 from ..stopping import check_threshold, rule_of
 
 PREFIX = "SEMTROPY_"
@@ -293,58 +292,16 @@ def kind(each: Field[Any]) -> type:
     return known[str(each.type).removesuffix(" | None")]
 
 
-def split_list(text: str) -> tuple[str, ...]:
-    """The parts of a list separated by commas.
-
-    >>> split_list("a, b")
-    ('a', 'b')
-    """
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 def _read(each: Field[Any], text: str, source: str) -> Any:
     if kind(each) is tuple:
         return split_list(text)
     try:
         return kind(each)(text)
     except ValueError:
-        raise InputError(f"{source} is {text!r}: expected {_words(each)}") from None
+        raise InputError(f"{source} is {text!r}: expected {KINDS[kind(each)]}") from None
 
 
 def _from_file(path: str) -> dict[str, Any]:
-    held = toml_table(path)
-    known = {each.name: each for each in fields(Settings)}
-    found = {}
-    for name, value in held.items():
-        if name not in known:
-            raise InputError(f"{path}: there is no setting {name!r}: `semtropy serve --help` lists them")
-        wanted = kind(known[name])
-        if wanted is tuple and isinstance(value, list) and all(isinstance(part, str) for part in value):
-            value = tuple(value)
-        if wanted is float and type(value) is int and abs(value) < 1e300:
-            value = float(value)
-        if type(value) is not wanted:
-            raise InputError(f"{path}, {name}: expected {_words(known[name])}")
-        found[name] = value
-    return found
-
-
-def _words(each: Field[Any]) -> str:
-    return {int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}[kind(each)]
-
-
-def settings_table() -> str:
-    """The settings as a Markdown table; the documentation holds exactly this."""
-    rows = ["| setting | flag | environment | default | what it does |", "|---|---|---|---|---|"]
-    for each in fields(Settings):
-        flag = "" if each.metadata["secret"] else f"`--{each.name.replace('_', '-')}`"
-        assert each.default is not MISSING
-        shown = "" if each.default in (None, ()) else f"`{_brief(each.default)}`"
-        rows.append(
-            f"| `{each.name}` | {flag} | `{environment_name(each.name)}` | {shown} | {each.metadata['help']} |"
-        )
-    return "\n".join(rows) + "\n"
-
-
-def _brief(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    kinds = {each.name: kind(each) for each in fields(Settings)}
+    held = read_values(path, kinds, "setting", "`semtropy serve --help` lists them")
+    return {name: tuple(value) if kinds[name] is tuple else value for name, value in held.items()}

@@ -1,4 +1,4 @@
-"""Logs as JSON lines, counters for Prometheus, and wrappers that time the parts of a check.
+"""Logs as JSON lines, counters for Prometheus, and a wrapper that times the parts of a check.
 
 Prompts, answers and keys are never passed to a logger. With several workers the counters are summed over processes.
 """
@@ -9,24 +9,21 @@ import json
 import logging
 import os
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
-from ..capabilities import IN_PROCESS
-from ..meaning.cached import hand_on
 from ..verdict import Outcome
 
 if TYPE_CHECKING:
-    from ..capabilities import Pace
-    from ..conversation import Prompt
     from ..inquiry.steps import Step
-    from ..nouns import Belief, Beliefs, Estimator, Evidence, Floats, Judge, Model, Sample
+    from ..nouns import Belief, Evidence
 
 
 log = logging.getLogger("semtropy.server")
@@ -189,80 +186,31 @@ def logging_config(level: str) -> dict[str, Any]:
     }
 
 
-class _TimedModel:
-    def __init__(self, model: Any, metrics: Metrics) -> None:
-        self.name, self._model, self._metrics = model.name, model, metrics
-
-    @property
-    def pace(self) -> Pace:
-        return cast("Pace", getattr(self._model, "pace", IN_PROCESS))
-
-    def sample(self, prompt: Prompt, n: int, **options: Any) -> list[Sample]:
-        with self._metrics.timed("sampling"):
-            samples: list[Sample] = self._model.sample(prompt, n, **options)
-            return samples
-
-    def weigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
-        weigh = getattr(self._model, "weigh", None)
-        with self._metrics.timed("sampling"):
-            return None if weigh is None else cast("Sample | None", weigh(prompt, answer))
+_CALLS = {"sample", "asample", "weigh", "aweigh", "entails", "relation", "batch"}
 
 
-class _TimedAsyncModel(_TimedModel):
-    async def asample(self, prompt: Prompt, n: int, **options: Any) -> list[Sample]:
-        with self._metrics.timed("sampling"):
-            samples: list[Sample] = await self._model.asample(prompt, n, **options)
-            return samples
+class Timed:
+    """A model, a judge or an estimator whose calls are timed under the label `part`; all else is its own."""
 
-    async def aweigh(self, prompt: Prompt, answer: Sample) -> Sample | None:
-        weigh = getattr(self._model, "aweigh", None)
-        with self._metrics.timed("sampling"):
-            return None if weigh is None else cast("Sample | None", await weigh(prompt, answer))
+    def __init__(self, timed: Any, part: str, metrics: Metrics) -> None:
+        self._timed, self._part, self._metrics = timed, part, metrics
 
-
-class TimedJudge:
-    """A judge with its calls timed."""
-
-    def __init__(self, judge: Judge, metrics: Metrics) -> None:
-        self._judge, self._metrics = judge, metrics
-        hand_on(judge, self)
-        if hasattr(judge, "relation"):
-            self.relation = self._relation
-
-    def entails(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
-        with self._metrics.timed("judging"):
-            return self._judge.entails(batch)
-
-    def _relation(self, batch: Sequence[tuple[str, str, str]]) -> Floats:
-        with self._metrics.timed("judging"):
-            return cast("Floats", self._judge.relation(batch))  # type: ignore[attr-defined]
-
-
-class TimedEstimator:
-    """An estimator with its calls timed."""
-
-    def __init__(self, estimator: Estimator, metrics: Metrics) -> None:
-        self.name, self._estimator, self._metrics = estimator.name, estimator, metrics
-        self.has_variance, self.uses_answer = estimator.has_variance, estimator.uses_answer
-        self.learned = getattr(estimator, "learned", None)
-
-    @property
-    def state(self) -> str | None:
-        return cast("str | None", getattr(self._estimator, "state", None))
-
-    def now(self) -> TimedEstimator:
-        now = getattr(self._estimator, "now", None)
-        return self if now is None else TimedEstimator(now(), self._metrics)
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._timed, name)
+        if name == "now":  # the estimator as it is at this moment
+            return lambda: Timed(found(), self._part, self._metrics)
+        return self._watched(found) if name in _CALLS else found
 
     def __call__(self, evidence: Evidence) -> Belief:
-        with self._metrics.timed("estimating"):
-            return self._estimator(evidence)
+        return cast("Belief", self._watched(self._timed)(evidence))
 
-    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        with self._metrics.timed("estimating"):
-            return self._estimator.batch(evidences)
+    def _watched(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        async def awaited(*arguments: Any, **options: Any) -> Any:
+            with self._metrics.timed(self._part):
+                return await call(*arguments, **options)
 
+        def called(*arguments: Any, **options: Any) -> Any:
+            with self._metrics.timed(self._part):
+                return call(*arguments, **options)
 
-def timed_model(model: Model, metrics: Metrics) -> Model:
-    """The model with its draws timed; it has `asample` exactly where the model has."""
-    return (_TimedAsyncModel if hasattr(model, "asample") else _TimedModel)(model, metrics)
+        return awaited if iscoroutinefunction(call) else called

@@ -26,6 +26,8 @@ TEXT = 2000
 """Characters kept of a question or an answer, where texts are kept at all."""
 NAME = 80
 """Characters kept of the name of a model, which clients choose."""
+TOTALS = ("samples", "samples_saved", "tokens", "second_answers", "second_tokens", "judge_pairs", "blocked")
+"""Counters that are shown as they are."""
 TIMED = ("first_byte", "upstream", "check")
 """Parts whose latency is shown."""
 SHARES = {"median": 0.5, "p95": 0.95}
@@ -81,18 +83,7 @@ class Traffic:
         }
 
     def _totals(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            name: self._metrics.value(f"semtropy_{name}_total")
-            for name in (
-                "samples",
-                "samples_saved",
-                "tokens",
-                "second_answers",
-                "second_tokens",
-                "judge_pairs",
-                "blocked",
-            )
-        }
+        found: dict[str, Any] = {name: self._metrics.value(f"semtropy_{name}_total") for name in TOTALS}
         checks = self._metrics.values("semtropy_checks_total", "outcome")
         verdicts = sum(checks.get(outcome, 0.0) for outcome in Outcome)
         requests = self._metrics.values("semtropy_requests_total", "route")

@@ -60,9 +60,9 @@ class TokenModel:
             drawn.append((token, math.log(shares[token])))
         return drawn
 
-    def weighed(self, tokens: Sequence[str], *, end: bool = True) -> Drawn:
+    def weighed(self, tokens: Sequence[str]) -> Drawn:
         """Given tokens and the end after them, with their log-probabilities; -20 for what is never said."""
-        whole = [*tokens, *([END] if end else [])]
+        whole = [*tokens, END]
         found: Drawn = []
         for place, token in enumerate(whole):
             share = self._shares(tuple(whole[:place])).get(token, 0.0)

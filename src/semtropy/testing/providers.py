@@ -196,13 +196,7 @@ BY_NAME: Mapping[str, Provider] = {
             thinks_aloud=True,
             fingerprint="fp_ollama",
         ),
-        Provider(
-            "vllm",
-            "Qwen/Qwen3-8B",
-            "http://localhost:8000/v1",
-            completions=True,
-            weighs_prompts=True,
-        ),
+        Provider("vllm", "Qwen/Qwen3-8B", "http://localhost:8000/v1", completions=True, weighs_prompts=True),
         Provider("sglang", "Qwen/Qwen3-8B", "http://localhost:30000/v1", completions=True),
         Provider(
             "llama.cpp",

@@ -14,8 +14,9 @@ import numpy as np
 from ...errors import NoAnswer
 from ...models import load_model
 from ...numeric_checks import is_number, is_whole
+from ...samples import generated_tokens
 from ...structured import JsonAnswers
-from ..dialects import output_message, response_events
+from ..dialects import Replacement
 from ..errors import Problem
 from . import BackendReply
 
@@ -50,14 +51,13 @@ class LocalBackend:
         if prompt is None:
             raise Problem(400, "the built-in model answers one question in text: none was found")
         samples = await self._draw(prompt, request)
-        content = "text/event-stream" if request.streaming else "application/json"
-        if request.kind == "responses":
-            made = _response(self.name, samples[0])
-            chunks = response_events(made) if request.streaming else [json.dumps(made).encode()]
-        elif request.streaming:
-            chunks = _completion_events(request, self.name, samples)
+        whole, cut = ("completed", "max_output_tokens") if request.kind == "responses" else ("stop", "length")
+        said = [Replacement(sample.text, whole if sample.complete else cut) for sample in samples]
+        frame, dialect = _frame(request, self.name, samples), request.dialect
+        if request.streaming:
+            chunks, content = dialect.events(frame, said), "text/event-stream"
         else:
-            chunks = [_completion(request, self.name, samples)]
+            chunks, content = [json.dumps(dialect.reply(frame, said)).encode()], "application/json"
         return BackendReply(200, {"content-type": content}, _each(chunks), _do_nothing)
 
     async def _draw(self, prompt: Prompt, request: CompletionRequest) -> list[Sample]:
@@ -97,72 +97,18 @@ class LocalBackend:
         return self._model
 
 
-def _frame(request: CompletionRequest, model: str, *, chunk: bool) -> dict[str, Any]:
-    chat = request.kind == "chat"
-    kind = ("chat.completion.chunk" if chunk else "chat.completion") if chat else "text_completion"
-    made = {"id": f"{'chatcmpl' if chat else 'cmpl'}-{secrets.token_hex(12)}", "object": kind}
-    return {**made, "created": int(time.time()), "model": model}
-
-
-def _completion(request: CompletionRequest, model: str, samples: list[Sample]) -> bytes:
-    choices = []
-    for index, sample in enumerate(samples):
-        text: dict[str, Any] = {"text": sample.text}
-        if request.kind == "chat":
-            text = {"message": {"role": "assistant", "content": sample.text, "refusal": None}}
-        choices.append({"index": index, **text, "logprobs": None, "finish_reason": _finish(sample)})
-    counts = [_token_count(sample) for sample in samples]
-    tokens = None if None in counts else sum(count or 0 for count in counts)
-    usage = {
-        "prompt_tokens": None,
-        "completion_tokens": tokens,
-        "total_tokens": None,
-    }  # the prompt's: unknown
-    return json.dumps({**_frame(request, model, chunk=False), "choices": choices, "usage": usage}).encode()
-
-
-def _response(model: str, sample: Sample) -> dict[str, Any]:
-    """An answer in the form of the responses API."""
-    status = "completed" if sample.complete else "incomplete"
-    cut = None if sample.complete else {"reason": "max_output_tokens"}
-    usage = {"input_tokens": None, "output_tokens": _token_count(sample), "total_tokens": None}
-    return {
-        "id": f"resp_{secrets.token_hex(12)}",
-        "object": "response",
-        "created_at": int(time.time()),
-        "model": model,
-        "status": status,
-        "incomplete_details": cut,
-        "error": None,
-        "output": [output_message(sample.text, status)],
-        "usage": usage,
-        "parallel_tool_calls": False,
-        "tool_choice": "none",
-        "tools": [],
-    }
-
-
-def _token_count(sample: Sample) -> int | None:
-    counted = sample.tokens if sample.tokens is not None else sample.token_logprobs
-    return None if counted is None else len(counted)
-
-
-def _completion_events(request: CompletionRequest, model: str, samples: list[Sample]) -> list[bytes]:
-    frame = _frame(request, model, chunk=True)
-    events = []
-    for index, sample in enumerate(samples):
-        text: dict[str, Any] = {"text": sample.text}
-        end: dict[str, Any] = {"text": ""}
-        if request.kind == "chat":
-            text, end = {"delta": {"role": "assistant", "content": sample.text}}, {"delta": {}}
-        for part, finish in ((text, None), (end, _finish(sample))):
-            choice = {"index": index, **part, "logprobs": None, "finish_reason": finish}
-            events.append(f"data: {json.dumps({**frame, 'choices': [choice]})}\n\n".encode())
-    return [*events, b"data: [DONE]\n\n"]
-
-
-def _finish(sample: Sample) -> str:
-    return "stop" if sample.complete else "length"
+def _frame(request: CompletionRequest, model: str, samples: list[Sample]) -> dict[str, Any]:
+    """What a reply, or each chunk of a stream, says beside the answers; the prompt's tokens are not known."""
+    now, tokens = int(time.time()), generated_tokens(samples)
+    if request.kind == "responses":
+        usage = {"input_tokens": None, "output_tokens": tokens, "total_tokens": None}
+        made = {"object": "response", "created_at": now, "model": model, "usage": usage}
+        return {**made, "parallel_tool_calls": False, "tool_choice": "none", "tools": []}
+    name, kind = ("chatcmpl", "chat.completion") if request.kind == "chat" else ("cmpl", "text_completion")
+    kind += ".chunk" * (request.streaming and request.kind == "chat")
+    frame = {"id": f"{name}-{secrets.token_hex(12)}", "object": kind, "created": now, "model": model}
+    usage = {"prompt_tokens": None, "completion_tokens": tokens, "total_tokens": None}
+    return frame if request.streaming else {**frame, "usage": usage}
 
 
 async def _each(chunks: list[bytes]) -> AsyncIterator[bytes]:

@@ -89,20 +89,17 @@ _OPTIONAL = {
 }
 
 
-class ResponsesModel:
+class ResponsesModel(sync_bridge.AwaitedModel):
     """Draws further answers to one client's request to `/v1/responses`: same input and settings, at temperature 1.
 
     chat  the same model as a chat model, for other questions: a judge asks it
     """
 
+    pace = Pace(weighs_answer=False, weighs_samples=False)
+
     def __init__(self, chat: Chat, fields: dict[str, Any], tokens: int | None, habits: Habits) -> None:
         self.name, self.plain = chat.name, chat
         self._fields, self._tokens, self._habits = fields, tokens, habits
-
-    @property
-    def pace(self) -> Pace:
-        """Samples come together, and without the probability of the whole answer."""
-        return Pace(together=True, weighs_answer=False, weighs_samples=False)
 
     async def asample(
         self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
@@ -131,7 +128,7 @@ class ResponsesModel:
                 return None
             usage = reply.get("usage")
             spent = {"completion_tokens": usage.get("output_tokens")} if isinstance(usage, dict) else None
-            [sample] = with_usage([sample_with_calls(choice, logprobs_of_sampling=True)], spent)
+            [sample] = with_usage([sample_with_calls(choice)], spent)
             return sample
 
     def _sent(self, temperature: float, refused: frozenset[str]) -> dict[str, Any]:
@@ -140,12 +137,6 @@ class ResponsesModel:
             wanted["max_output_tokens"] = self._tokens
         kept = {name: value for name, value in wanted.items() if name not in refused}
         return {"model": self.plain.model, **self._fields, **kept}
-
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))
 
 
 def _newly_refused(error: Refused, sent: set[str]) -> frozenset[str]:
@@ -205,12 +196,7 @@ class UpstreamBackend:
         return await self.send("POST", request.path, request.caller, headers, request.raw)
 
     async def send(
-        self,
-        method: str,
-        path: str,
-        caller: Caller,
-        headers: Mapping[str, str],
-        content: bytes | None = None,
+        self, method: str, path: str, caller: Caller, headers: Mapping[str, str], content: bytes | None = None
     ) -> BackendReply:
         """One request under the base URL."""
         if self._transport is None:
@@ -316,15 +302,10 @@ def _passed_back(headers: httpx.Headers) -> dict[str, str]:
     return passed
 
 
-class ConversationModel:
+class ConversationModel(sync_bridge.AwaitedModel):
     """Draws further answers to one client's request: same messages and settings, at the temperature of the check."""
 
-    def __init__(
-        self,
-        asker: Chat | Completions,
-        fields: dict[str, Any],
-        habits: Habits,
-    ) -> None:
+    def __init__(self, asker: Chat | Completions, fields: dict[str, Any], habits: Habits) -> None:
         self.name, self._asker, self._fields, self._habits = asker.name, asker, fields, habits
 
     @property
@@ -347,9 +328,3 @@ class ConversationModel:
         samples = await self._asker.ask(self._fields, n, temperature, rng, sample_with_calls)
         self._habits.refused |= self._asker.refused
         return samples
-
-    def sample(
-        self, prompt: Prompt, n: int, *, temperature: float = 1.0, rng: Generator | None = None
-    ) -> list[Sample]:
-        """`asample`, awaited in a background thread."""
-        return sync_bridge.run(self.asample(prompt, n, temperature=temperature, rng=rng))

@@ -19,12 +19,12 @@ from ...inquiry.loop import Compare, Draw, Drawn, Exchange, Relate, Terms, inqui
 from ...nouns import Partition, Sample
 from ...stopping import suspicion
 from ...structured import load_structure
-from ...verdict import Outcome
+from ...verdict import Entropy
 from ..errors import as_problem, error_body, error_kind
 from ..gateway import gateway_of
 from ..middleware import caller_of, while_connected
 from ..policy import terms_to_json
-from ..proxy import is_withheld, trimmed, trimmed_verdict, withheld_verdict, without_texts
+from ..proxy import allowed_text, trimmed_verdict, withheld_verdict, without_texts
 from ..requests import refuse_long_prompt
 from ..schemas import CheckRequest  # noqa: TC001 (FastAPI reads the annotation)
 from ..sse import event
@@ -51,8 +51,8 @@ SMOOTHING = 2.5
 logarithm of each whole number; drawn as it is, the curve of a few meanings is a row of spikes."""
 
 
-def density_curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | None:
-    """Points of the density of the entropy, from 0 to `reach`.
+def density_curve(belief: Belief) -> dict[str, Any] | None:
+    """Points of the density of the entropy, from 0 on.
 
     They are differences of its distribution function over a grid, lightly smoothed (`SMOOTHING`). None for a method
     without a distribution.
@@ -62,7 +62,7 @@ def density_curve(belief: Belief, *, reach: float = WIDTH) -> dict[str, Any] | N
     """
     if belief.distribution is None:
         return None
-    reach = max(reach, 1.2 * belief.distribution.quantile(0.999))
+    reach = max(WIDTH, 1.2 * belief.distribution.quantile(0.999))
     edges = np.linspace(0.0, reach, POINTS + 1)
     below = np.clip(np.asarray(belief.distribution.cdf(edges), dtype=float), 0.0, 1.0)
     below[0] = 0.0  # mass exactly at 0 belongs to the first cell
@@ -115,7 +115,6 @@ def answer_to_json(step: Step) -> dict[str, Any]:
 def step_to_json(step: Step, terms: Terms, *, sent: int = 0) -> dict[str, Any]:
     """A step; the first `sent` samples are left out, as earlier steps had them."""
     belief, spent = step.belief, step.spent
-    interval = belief.interval(0.9)
     meanings: Sequence[int | None] = step.partition.meanings
     if step.claims:  # samples of long answers have no meaning: each supports some claims, and others not
         meanings = [None] * len(step.samples)
@@ -127,12 +126,7 @@ def step_to_json(step: Step, terms: Terms, *, sent: int = 0) -> dict[str, Any]:
         "fields": [_field_to_json(field, step, terms) for field in step.fields],
         "claims": [_claim_to_json(claim) for claim in step.claims],
         "agreement": _agreement_to_json(belief),
-        "entropy": {
-            "mean": belief.mean,
-            "variance": belief.variance,
-            "interval": None if interval is None else list(interval),
-            "curve": density_curve(belief),
-        },
+        "entropy": Entropy.of(belief).to_dict() | {"curve": density_curve(belief)},
         "suspicion": suspicion(belief, terms.threshold),
         "drawn": spent.samples,
         "rounds": spent.rounds,
@@ -267,13 +261,10 @@ def _shown(payload: dict[str, Any], verdict: Verdict, settings: Settings, declar
     """A verdict as the client may see it: where its requests cannot leave the mode, without what that withholds."""
     if not settings.always_holds:
         return payload
-    if settings.mode == "trim" and any(claim.outcome is not Outcome.STEADY for claim in verdict.claims):
-        left = trimmed(verdict.answer or "", verdict.claims)
-        if left:
-            return trimmed_verdict(payload, left)
-    elif not is_withheld(verdict, settings):
-        return payload
-    return withheld_verdict(payload, declared) | {"blocked": True}
+    left = allowed_text(verdict.answer, verdict, settings.mode, settings)
+    if left is None:
+        return withheld_verdict(payload, declared) | {"blocked": True}
+    return payload if left is verdict.answer else trimmed_verdict(payload, left)
 
 
 async def _events(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -114,15 +114,9 @@ async def _complete(request: Request, kind: CompletionKind) -> Response:
         return StreamingResponse(proxy.stream(), 200, reply.headers)
     passed = await while_connected(request, proxy.held_stream() if streamed else proxy.whole())
     headers = {**reply.headers, **passed.headers}
-    if passed.rest is None:
+    if isinstance(passed.body, bytes):
         return Response(passed.body, 200, headers)
-    return StreamingResponse(_followed(passed.body, passed.rest), 200, headers)
-
-
-async def _followed(body: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield body
-    async for chunk in rest:
-        yield chunk
+    return StreamingResponse(passed.body, 200, headers)
 
 
 def _timed_until(

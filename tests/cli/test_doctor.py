@@ -7,7 +7,7 @@ import json
 import pytest
 
 from semtropy.cli import main
-from semtropy.doctor import examine
+from semtropy.cli.doctor import examine
 from semtropy.models import ScriptedModel
 from semtropy.stopping import Price
 from semtropy.testing import PROVIDERS, emulate
