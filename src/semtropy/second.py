@@ -26,11 +26,10 @@ from scipy.special import betaincinv, expit, logit
 from .errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from .nouns import Floats
     from .samples import Sample
-
-    Floats = NDArray[np.float64]
 
 MOST_ANSWERS = 4
 """The most answers a second model is asked for: one where it agrees with a steady answer, more where it does not."""

@@ -30,14 +30,13 @@ from ..evidence import NAME_WORDS
 from ..nouns import Evidence, JudgedAnswer, Partition, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from ..entropy.components import Component
+    from ..nouns import Floats
 
-    Floats = NDArray[np.float64]
-    Likelihood: TypeAlias = "MarginalLikelihood | ConditionalLikelihood"
     LogEvidence = Callable[[Sequence[Observations], Sequence[Component]], Floats]
     Fitted: TypeAlias = "Callable[[Sequence[TrainingQuestion], Sequence[Component], LogEvidence], Likelihood]"
 
@@ -442,67 +441,42 @@ def component_grid(priors: Sequence[SequencePrior] = SEQUENCE_PRIORS) -> tuple[C
 
 
 @dataclass(frozen=True)
-class MarginalLikelihood:
-    """The likelihood of training samples under a mixture.
+class Likelihood:
+    """The likelihood of training samples under a mixture, given the answers that they follow, where they follow any.
 
-    evidence  of every row under every column, each row up to a factor
+    evidence  of every row's samples, and its answer, under every column, each row up to a factor
     shares    the share of a question that each row is
+    answer    the evidence of the answer alone; None where there is none
     """
 
     evidence: Floats
     shares: Floats
+    answer: Floats | None = None
 
-    def only(self, columns: NDArray[np.bool_]) -> MarginalLikelihood:
+    def only(self, columns: NDArray[np.bool_]) -> Likelihood:
         """The same with some of the columns."""
-        return replace(self, evidence=self.evidence[:, columns])
+        answer = None if self.answer is None else self.answer[:, columns]
+        return Likelihood(self.evidence[:, columns], self.shares, answer)
 
     def possible(self) -> bool:
         """Whether some column explains each row at all."""
-        return bool(self.evidence.any(axis=1).all())
-
-    def step(self, weights: Floats) -> tuple[Floats, Floats]:
-        """How many questions each column explains, and what a unit of weight costs there."""
-        explained = weights * ((self.shares / (self.evidence @ weights)) @ self.evidence)
-        return explained, np.full(weights.size, self.shares.sum())
-
-    def log_likelihood(self, weights: Floats) -> float:
-        """In nats, up to a constant."""
-        return float(self.shares @ np.log(self.evidence @ weights))
-
-
-@dataclass(frozen=True)
-class ConditionalLikelihood:
-    """The likelihood of training samples given the answer that they follow.
-
-    joint   evidence of every row's answer and samples under every column, each row up to a factor
-    answer  the same for the answer alone
-    shares  the share of a question that each row is
-    """
-
-    joint: Floats
-    answer: Floats
-    shares: Floats
-
-    def only(self, columns: NDArray[np.bool_]) -> ConditionalLikelihood:
-        """The same with some of the columns."""
-        return replace(self, joint=self.joint[:, columns], answer=self.answer[:, columns])
-
-    def possible(self) -> bool:
-        """Whether some column explains each row at all."""
-        return bool(self.joint.any(axis=1).all() and self.answer.any(axis=1).all())
+        return all(own.any(axis=1).all() for own in (self.evidence, self.answer) if own is not None)
 
     def step(self, weights: Floats) -> tuple[Floats, Floats]:
         """How many questions each column explains, and what a unit of weight costs there.
 
-        Jensen's inequality for the numerator and a tangent for the denominator, so that every step increases the
+        Jensen's inequality for the evidence and a tangent for that of the answer, so that every step increases the
         likelihood.
         """
-        explained = weights * ((self.shares / (self.joint @ weights)) @ self.joint)
+        explained = weights * ((self.shares / (self.evidence @ weights)) @ self.evidence)
+        if self.answer is None:
+            return explained, np.full(weights.size, self.shares.sum())
         return explained, (self.shares / (self.answer @ weights)) @ self.answer
 
     def log_likelihood(self, weights: Floats) -> float:
         """In nats, up to a constant."""
-        return float(self.shares @ np.log((self.joint @ weights) / (self.answer @ weights)))
+        before = 1.0 if self.answer is None else self.answer @ weights
+        return float(self.shares @ np.log((self.evidence @ weights) / before))
 
 
 def fit_weights(
@@ -581,7 +555,7 @@ def fit_samples(
     ) -> Likelihood:
         evidences = [evidence for question in questions for evidence in question.alone]
         shares = np.array([1 / len(question.alone) for question in questions for _ in question.alone])
-        return MarginalLikelihood(_scaled(_rows(evidences, grid, log_evidence)), shares)
+        return Likelihood(_scaled(_rows(evidences, grid, log_evidence)), shares)
 
     return _fit(likelihood, questions, grid, negligible)
 
@@ -602,11 +576,8 @@ def fit_answered(
         tilts = np.array([tilt(grid, evidence.answer, centre) for evidence in joint])
         before = _rows([question.answer_only for question in questions], grid, log_evidence)
         after = _rows(joint, grid, log_evidence)
-        return ConditionalLikelihood(
-            _scaled(after + tilts),
-            _scaled(np.repeat(before, counts, axis=0) + tilts),
-            np.repeat(1 / np.array(counts, dtype=float), counts),
-        )
+        shares = np.repeat(1 / np.array(counts, dtype=float), counts)
+        return Likelihood(_scaled(after + tilts), shares, _scaled(np.repeat(before, counts, axis=0) + tilts))
 
     return _fit(likelihood, questions, grid, negligible)
 

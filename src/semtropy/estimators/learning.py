@@ -43,12 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from os import PathLike
 
-    from numpy.typing import NDArray
-
     from ..entropy.components import Component
-    from ..nouns import Belief, Beliefs
-
-    Floats = NDArray[np.float64]
+    from ..nouns import Belief, Beliefs, Floats
 
 
 VERSION = 1

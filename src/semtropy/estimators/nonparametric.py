@@ -18,15 +18,12 @@ from scipy.special import digamma, gammainc, gammaln
 from ..entropy.dirichlet import trigamma
 from ..entropy.distribution import mix
 from ..errors import InputError
+from ..evidence import check_sampled
 from ..nouns import Belief, Beliefs, Evidence
 from .counts import DEFAULT_SIZE, UNTRAINED_SIZE, Counts, check_size, sorted_counts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .counts import Counts
-
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
 
 
 # The distribution of an entropy as a mixture of gamma distributions, from the moments of its components.
@@ -156,7 +153,8 @@ class CountsMixture(ABC):
 def _checked_counts(evidence: Evidence, method: str) -> Counts:
     if evidence.n > LARGEST:
         raise InputError(f"counts sum to {evidence.n:.3g}: {LARGEST:.0e} is the largest number of samples")
-    return sorted_counts(evidence, method)
+    check_sampled(method, evidence)
+    return sorted_counts(evidence)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -27,12 +27,9 @@ from ..recording import read_recording
 from .evaluate.metrics import auroc
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..nouns import Floats, Judge
     from ..recording import Row
-
-    Bools = NDArray[np.bool_]
+    from .evaluate.metrics import Bools
 
 
 @dataclass(frozen=True, eq=False, slots=True)

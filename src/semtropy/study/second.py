@@ -20,11 +20,9 @@ from .evaluate.metrics import auroc
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..nouns import Judge
+    from ..nouns import Floats, Judge
     from ..recording import Row
     from .evaluate.prepare import RecordingSource
-
-    Floats = NDArray[np.float64]
 
 STEADY = 0.7
 """The share of all stored samples that agree with an answer which is called steady."""
