@@ -137,19 +137,25 @@ SUM_SLACK = 1e-6  # by which a sum of token log-probabilities may differ from th
 def sample_with_bound(sample: Sample, text: str, node: Node | None, *, beginnings: bool) -> Sample:
     """The field's `text` with the log-probability of the event that bounds it: the beginning, or the whole answer."""
     if not beginnings:
-        return Sample(text, sample.logprob, _identity(sample), None, sample.complete)
+        tokens = (sample.text,) if sample.tokens is None else sample.tokens
+        return Sample(text, sample.logprob, tokens, None, sample.complete)
     found = None if node is None else _beginning(sample.text, sample.tokens, sample.token_logprobs, node)
     logprob, tokens = (None, (sample.text,)) if found is None else found
     return Sample(text, logprob, tokens, None, sample.complete)
 
 
-def answer_with_bound(answer: Sample, text: str, node: Node | None, *, beginnings: bool) -> Sample:
-    """The same for the judged answer, where its token log-probabilities are those of the samples' temperature."""
-    bounded = replace(answer, logprob=answer.sampling_logprob)
-    if beginnings and not _sampling_tokens(answer):
-        bounded = replace(bounded, token_logprobs=None)
-    made = sample_with_bound(bounded, text, node, beginnings=beginnings)
-    return replace(made, logprob=None, sampling_logprob=made.logprob)
+def as_drawn(answer: Sample) -> Sample:
+    """The judged answer as one of the samples: its log-probabilities are at their temperature, or unknown."""
+    whole = answer.prefix_logprob if answer.sampling_logprob is None else answer.sampling_logprob
+    parts = answer.token_logprobs
+    if whole is None or parts is None or abs(math.fsum(parts) - whole) > SUM_SLACK * (1 + abs(whole)):
+        parts = None
+    return replace(answer, logprob=answer.sampling_logprob, token_logprobs=parts, temperature=None)
+
+
+def as_judged(drawn: Sample) -> Sample:
+    """The inverse, for a part of the answer."""
+    return replace(drawn, logprob=None, sampling_logprob=drawn.logprob)
 
 
 def begins(sample: Sample) -> bool:
@@ -157,13 +163,6 @@ def begins(sample: Sample) -> bool:
     if sample.temperature not in (None, 1.0):
         return False
     return _spelled(sample.text, sample.tokens, sample.token_logprobs) is not None
-
-
-def answer_begins(answer: Sample) -> bool:
-    """The same for the judged answer: its tokens must have log-probabilities at the samples' temperature."""
-    return (
-        _sampling_tokens(answer) and _spelled(answer.text, answer.tokens, answer.token_logprobs) is not None
-    )
 
 
 def certain_before(sample: Sample, node: Node | None, earlier: Sequence[tuple[int, int]]) -> bool:
@@ -207,13 +206,6 @@ def sample_with_own(sample: Sample, text: str, node: Node | None) -> Sample:
         if entropies is not None and len(entropies) == len(sample.tokens)
         else None,
     )
-
-
-def answer_with_own(answer: Sample, text: str, node: Node | None) -> Sample:
-    """The same for the judged answer, where its token log-probabilities are those of the samples' temperature."""
-    known = answer if _sampling_tokens(answer) else replace(answer, token_logprobs=None)
-    made = sample_with_own(known, text, node)
-    return replace(made, logprob=None, sampling_logprob=made.logprob)
 
 
 def pooled(values: Sequence[Sample]) -> list[Sample] | None:
@@ -267,21 +259,6 @@ def _closed_at(node: Node, text: str) -> int:
 
 def _has_words(text: str) -> bool:
     return any(character.isalnum() for character in text)
-
-
-def _sampling_tokens(answer: Sample) -> bool:
-    parts = answer.token_logprobs
-    whole = answer.prefix_logprob if answer.sampling_logprob is None else answer.sampling_logprob
-    return (
-        whole is not None
-        and parts is not None
-        and abs(math.fsum(parts) - whole) <= SUM_SLACK * (1 + abs(whole))
-    )
-
-
-def _identity(sample: Sample) -> tuple[Token, ...]:
-    """What distinguishes the sequence: its tokens where known, else the whole text, not the field's."""
-    return sample.tokens if sample.tokens is not None else (sample.text,)
 
 
 def _beginning(
@@ -368,9 +345,10 @@ class SideBySide:
         samples: tuple[Sample, ...],
         found: Sequence[LabelledAnswer | None],
     ) -> None:
-        self._answer, self._own, self._samples, self._found = answer, own, samples, found
+        self._answer = None if answer is None else as_drawn(answer)
+        self._own, self._samples, self._found = own, samples, found
         # An answer that begins well may still end as invalid JSON: where one did, only whole answers are bounds.
-        known = any(map(begins, samples)) or (answer is not None and answer_begins(answer))
+        known = any(map(begins, samples)) or (self._answer is not None and begins(self._answer))
         self._beginnings = None not in found and known
 
     def readings(self) -> Iterator[FieldReading]:
@@ -399,10 +377,9 @@ class SideBySide:
         certain = [each is not None and each.certain_before(sample, path) for sample, each in pairs]
         answer = None
         if self._answer is not None and self._own is not None and reading.answer is not None:
-            mine = self._own.node(path)
-            answer = answer_with_own(self._answer, reading.answer.text, mine)
+            answer = as_judged(sample_with_own(self._answer, reading.answer.text, self._own.node(path)))
             answer = weighed_by_samples(answer, values)
-            if answer_begins(self._answer):
+            if begins(self._answer):
                 certain = [self._own.certain_before(self._answer, path)]
             values.append(replace(answer, logprob=answer.sampling_logprob))
         known = any(value.logprob is not None or value.prefix_logprob is not None for value in values)
@@ -477,8 +454,9 @@ class SideBySide:
             texts.append(sample_with_bound(sample, text, value, beginnings=self._beginnings))
         answer = None
         if self._answer is not None and self._own is not None:
-            text = _shown(self._own.node(path), label, node)
-            answer = answer_with_bound(self._answer, text, self._own.node(path), beginnings=self._beginnings)
+            value = self._own.node(path)
+            text = _shown(value, label, node)
+            answer = as_judged(sample_with_bound(self._answer, text, value, beginnings=self._beginnings))
         shown = None if node is None else plain(node)
         return FieldReading(name, shown, leaf.required, answer, tuple(texts), label, tuple(labels))
 
