@@ -23,7 +23,8 @@ import numpy as np
 
 from semtropy.models import load_model, weights
 from semtropy.nouns import Sample
-from semtropy.recording.store import RecordingStore, export
+from semtropy.recording.formats import export
+from semtropy.recording.store import RecordingStore
 from semtropy.study.generate import generate
 from semtropy.study.generate.datasets import load_dataset
 from semtropy.study.generate.driver import QuestionTask
