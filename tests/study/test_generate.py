@@ -27,8 +27,7 @@ from semtropy.recording.formats import verify
 from semtropy.recording.store import row_lines
 from semtropy.study.generate import generate
 from semtropy.study.generate.datasets import Dataset, load_dataset
-from semtropy.study.generate.driver import Failed, QuestionTask, TaskBackend, drive
-from semtropy.study.generate.engines import LocalEngine, load_engine
+from semtropy.study.generate.engines import Failed, LocalEngine, QuestionTask, TaskBackend, drive, load_engine
 from semtropy.study.generate.requests import (
     BriefPrompt,
     GenerationPlan,

@@ -33,7 +33,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ..errors import RecordingError, StoreError
 from ..files import cannot_read, explained, open_own
 from .jsonlines import named_header, parse_line
-from .limits import LIFT, Limits, gunzip, json_values, too_many_values
+from .limits import Limits, gunzip
 from .schema import Header, Row
 
 if TYPE_CHECKING:
@@ -77,16 +77,10 @@ class Part:
             raise
         except OSError as error:
             raise RecordingError(cannot_read(error), path=str(self.path)) from None
-        limits = limits or Limits.default()
-        allowed, most = limits.unpacked_bytes(len(raw)), limits.most_values(len(raw))
         try:
-            data = gunzip(raw, allowed) if self.packed else raw
+            data = gunzip(raw, limits or Limits.default(), str(self.path)) if self.packed else raw
         except (OSError, EOFError, zlib.error) as error:
             raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
-        if len(data) > max(allowed, len(raw)):
-            raise RecordingError(f"unpacks to more than {allowed:,} bytes: {LIFT}", path=str(self.path))
-        if self.packed and json_values(data) > most:
-            raise RecordingError(too_many_values(most), path=str(self.path))
         if checksum(data) != self.checksum:
             raise RecordingError(
                 f"the file has changed since it was written (checksum {checksum(data)}, not {self.checksum})",
