@@ -40,6 +40,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, polygamma
 
 from ..errors import ConvergenceError, InputError
+from ._native import contour as _kernel
 from .dirichlet import dirichlet_variance
 
 if TYPE_CHECKING:
@@ -571,11 +572,6 @@ def _tilted_integral(
     variance = (weight * excess**2).sum(axis=1) / total - mean**2
     return np.log(total) + p * np.log(x0) + q * np.log(y) - s * y, y + mean, variance
 
-
-try:
-    from ._native import contour as _kernel  # type: ignore[attr-defined]
-except ImportError:  # no compiler when semtropy was installed
-    _kernel = None
 
 TIGHTEST, LOOSEST = 1e-13, 1e-2  # tolerances
 # What an answer may fall short of the tolerance before it is an error.

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._native import distribution as _distribution
+
 if TYPE_CHECKING:
     from ...nouns import Floats
 
@@ -83,11 +85,6 @@ def interpolate(x: Floats, f: Floats, d: Floats, at: Floats) -> tuple[Floats, Fl
 
 # A tabulated distribution function of an entropy, and averages of shifted and scaled copies of it.
 
-
-try:
-    from .._native import distribution as _distribution  # type: ignore[attr-defined]
-except ImportError:  # no compiler when semtropy was installed
-    _distribution = None
 
 CHUNK = 1 << 18
 CELLS = 320

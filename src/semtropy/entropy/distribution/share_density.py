@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._native import distribution as _distribution
 from .interpolation import cubic_and_slope, interpolate, limited_slopes
 
 if TYPE_CHECKING:
@@ -132,11 +133,6 @@ def at_logits(x: Floats, f: Floats, d: Floats) -> tuple[Floats, Floats]:
     value, slope = interpolate(x, f, limited_slopes(x, f, d[keep]), LOGITS)
     return value, limited_slopes(LOGITS, value, slope)
 
-
-try:
-    from .._native import distribution as _distribution  # type: ignore[attr-defined]
-except ImportError:  # no compiler when semtropy was installed
-    _distribution = None
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
 FAR = 700.0  # the largest |z| considered
