@@ -26,7 +26,7 @@ w^2, where w = -x log x is the meaning's share of the entropy. What makes this e
   (Archer, Park and Pillow 2014), so an unbounded number of meanings costs no more than a finite one;
 - nodes are added until half of them give the same answer, to the tolerance.
 
-`_native/contour.c` does this; `contour_numpy.py` is the same in NumPy, for machines without a compiler.
+`_native/contour.c` does this; what follows is the same in NumPy, for machines without a compiler.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 # Product densities over the probabilities of the meanings seen, and their saddle points.
 #
-# A seen meaning has the factor (floor + y)^p y^(q - 1), where floor + y is its probability; see `contour.py`.
+# A seen meaning has the factor (floor + y)^p y^(q - 1), where floor + y is its probability.
 
 
 SMALLEST_SADDLE = 1e-100  # where there is no saddle, the search ends here; its square is still a number
@@ -120,10 +120,10 @@ def log_z_alone(factors: Factors) -> float:
     return float((factors.q[0] - 1) * np.log(factors.room)) if factors.floors[0] > 0 else 0.0
 
 
-# The contour integrals of `contour.py` in NumPy: the reference form, and the fallback where nothing was compiled.
+# The contour integrals in NumPy: the reference form, and the fallback where nothing was compiled.
 #
-# `_native/contour.c` takes the same steps, with the same names; tests hold the two together. The notation is that of
-# `contour.py`: a seen meaning has the factor (floor + y)^p y^(q - 1), and the unseen ones together s^(-mass).
+# `_native/contour.c` takes the same steps, with the same names; tests hold the two together. Of the unseen meanings
+# together there is the factor s^(-mass).
 
 
 TURN = 0.62  # the inner ray turns by this share of the angle of s
@@ -449,7 +449,7 @@ def solve_problem(factors: Factors, alpha: float, masses: Floats, tolerance: flo
 
 # The normalising constant Z of a product density by the saddle-point approximation: quick, to within a small factor.
 #
-# With K(s) = s room - mass log s + sum of log A_j(s) (the notation of `contour.py`) and s near its saddle,
+# With K(s) = s room - mass log s + sum of log A_j(s) (in the notation above) and s near its saddle,
 #
 #     log Z = K - K'^2 / (2 K'') - log(2 pi K'') / 2.
 #
@@ -543,7 +543,7 @@ def _shared_rates(widths: Floats, s: Floats, y: Floats) -> Floats:
 def _tilted_integral(
     p: float, q: float, floor: float, s: Floats, at: Floats, y: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """One factor: the nodes are those of `contour_numpy`, placed around the modes y at the rates `at`."""
+    """One factor: the nodes are those of `_inner_nodes`, placed around the modes y at the rates `at`."""
     x0, at_floor, shape = floor + y, np.log(floor) - np.log(y), p + q
     width, curvature = _widths(p, floor, at, y)
     right = width.copy()

@@ -1,8 +1,4 @@
-"""`pitman-yor`: a mixture of Pitman-Yor processes, for an unknown and perhaps unbounded number of meanings.
-
-E. Archer, I. M. Park and J. W. Pillow, "Bayesian entropy estimation for countable discrete distributions", Journal of
-Machine Learning Research 15, 2014 (the estimator PYM).
-"""
+"""Bayesian estimators from counts alone, `nsb` and `pitman-yor`: mixtures of models with moments in closed form."""
 
 from __future__ import annotations
 
@@ -214,6 +210,12 @@ class Nsb(CountsMixture):
 
     def notes(self, counts: Counts) -> tuple[str, ...]:
         return () if self.size else (UNTRAINED_SIZE,)
+
+
+# `pitman-yor`: a mixture of Pitman-Yor processes, for an unknown and perhaps unbounded number of meanings.
+#
+# E. Archer, I. M. Park and J. W. Pillow, "Bayesian entropy estimation for countable discrete distributions", Journal of
+# Machine Learning Research 15, 2014 (the estimator PYM).
 
 
 # The largest entropy expected before sampling, in nats: as of 10,000 equally likely meanings. With an unbounded prior

@@ -1,8 +1,4 @@
-"""Quasi-Monte Carlo points: a rank-1 lattice in the unit cube, transformed so that functions need not be periodic.
-
-The generating numbers were searched for one dimension at a time so that lattices of 2^8 to 2^18 points, all with
-the same numbers, have a small worst-case error with weights 1 / j^2 on the dimensions.
-"""
+"""Cubic interpolation, the distribution of an entropy as a table, and the points of quasi-Monte Carlo integrals."""
 
 from __future__ import annotations
 
@@ -148,6 +144,12 @@ def scaled_average(
     for i in range(0, points.size, step):
         total[i : i + step] = table.cdf((points[i : i + step, None] - shift) / scale) @ weight
     return total
+
+
+# Quasi-Monte Carlo points: a rank-1 lattice in the unit cube, transformed so that functions need not be periodic.
+#
+# The generating numbers were searched for one dimension at a time so that lattices of 2^8 to 2^18 points, all with
+# the same numbers, have a small worst-case error with weights 1 / j^2 on the dimensions.
 
 
 # fmt: off

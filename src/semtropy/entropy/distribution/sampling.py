@@ -1,7 +1,7 @@
 """Lattice draws from a product density over meaning probabilities, each with the conditional distribution it leaves.
 
-The meanings' probabilities are drawn from the top down (`splits`), all but one; the remaining one is integrated out
-(`conditional`). The draws are in two halves, each a lattice, so that the difference of the halves estimates the
+The meanings' probabilities are drawn from the top down (`Splits`), all but one; the remaining one is integrated out
+(`ConditionalAverage`). The draws are in two halves, each a lattice, so that the difference of the halves estimates the
 error.
 """
 

@@ -5,7 +5,7 @@ density is
 
     f(y) V(t - y) y (t - y) / t,
 
-f being the meaning's factor and V the normalising integral of the others (`normalizer`). It is integrated with
+f being the meaning's factor and V the normalising integral of the others (`LogNormalizer`). It is integrated with
 Gauss-Legendre panels laid around its mode and around the places where a lower bound bends it. Everything is in
 logarithms, because shares of 1e-300 matter when q is 0.01.
 """

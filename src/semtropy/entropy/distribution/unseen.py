@@ -1,20 +1,4 @@
-"""The distribution of the entropy of a Pitman-Yor process: an unbounded number of meanings, none of them seen.
-
-By stick breaking (Pitman and Yor, Ann. Probab. 1997) the first meaning found takes a share w of the mass,
-Beta(1 - discount, concentration + discount), and the rest is split by such a process again, its concentration higher
-by the discount:
-
-    h = H2(w) + (1 - w) h',     H2 the entropy of two outcomes.
-
-So each table is made from that of the next concentration by an integral over w alone. The recursion starts at a
-concentration where the distribution is a bell: there it is taken to be a reflected gamma distribution with the right
-first three moments (`unseen_moments`). That start is off by up to 0.005 at a concentration of 8; each step down reduces
-the error, to 2e-5 at half the concentration.
-
-A small discount would need hundreds of steps. There, the recursion is solved at a few concentrations, the rungs of a
-ladder, where h' has nearly the distribution of h: as a fixed point, h' interpolated between the rung and the one above.
-Any other table is four steps below an interpolated one. It differs from that of the full recursion by 5e-4 at most.
-"""
+"""The distribution of the entropy of the meanings that were not seen, as tables: finitely many, or unboundedly many."""
 
 from __future__ import annotations
 
@@ -200,6 +184,25 @@ def joined_table(
         fixed += w * within.quantile(at[:, 1])
     found = scaled_average(rest, fixed, left, weight / weight.sum(), graded_points(*window))
     return EntropyTable.through(*window, found)
+
+
+# The distribution of the entropy of a Pitman-Yor process: an unbounded number of meanings, none of them seen.
+#
+# By stick breaking (Pitman and Yor, Ann. Probab. 1997) the first meaning found takes a share w of the mass,
+# Beta(1 - discount, concentration + discount), and the rest is split by such a process again, its concentration higher
+# by the discount:
+#
+#     h = H2(w) + (1 - w) h',     H2 the entropy of two outcomes.
+#
+# So each table is made from that of the next concentration by an integral over w alone. The recursion starts at a
+# concentration where the distribution is a bell: there it is taken to be a reflected gamma distribution with the right
+# first three moments (`gamma_table`). That start is off by up to 0.005 at a concentration of 8; each step down reduces
+# the error, to 2e-5 at half the concentration.
+#
+# A small discount would need hundreds of steps. There, the recursion is solved at a few concentrations, the rungs of a
+# ladder, where h' has nearly the distribution of h: as a fixed point, h' interpolated between the rung and the one
+# above. Any other table is four steps below an interpolated one. It differs from that of the full recursion by 5e-4 at
+# most.
 
 
 POINTS = 512

@@ -1,4 +1,4 @@
-"""Tables as text: Markdown, LaTeX, HTML."""
+"""The tables of an evaluation, as values and as text: Markdown, LaTeX, HTML."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .results import Cell, Results
-
-
-# The tables of an evaluation, as values.
 
 
 @dataclass(frozen=True, slots=True)
