@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -182,17 +182,11 @@ class ComponentMixture:
         weights = np.exp(self.log_weights() + lean * prior_entropies(self.components))
         return self.of_columns(self.components, weights, np.ones(weights.size, dtype=bool))
 
+    @cached_property
     def without_anchors(self) -> ComponentMixture:
         """The mixture without its anchored components."""
-        return _without_anchors(self)
-
-
-@lru_cache(maxsize=64)
-def _without_anchors(mixture: ComponentMixture) -> ComponentMixture:
-    free = np.array([not component.anchor for component in mixture.components for _ in component.points])
-    if free.all():
-        return mixture
-    return ComponentMixture.of_columns(mixture.components, np.exp(mixture.log_weights()), free)
+        free = np.array([not component.anchor for component in self.components for _ in component.points])
+        return self if free.all() else self.of_columns(self.components, np.exp(self.log_weights()), free)
 
 
 @lru_cache(maxsize=1024)

@@ -298,7 +298,7 @@ class Prior:
         if answer is None or answer.logprob is None:
             # Anchored components say nothing about sequences, and which meaning they hold to is the answer's.
             counted = answer is not None and not any(evidence.distinct)
-            return (own.samples if counted else own.samples.without_anchors()).reaching(meanings)
+            return (own.samples if counted else own.samples.without_anchors).reaching(meanings)
         known = own.doubt is not None and answer.carried_logprob is not None and answer.token_entropy is None
         components, rows = _reaching(own.carried if known else own.answered, meanings)
         tilted = tilt(components, answer, AnswerMeans(own.token_entropy, own.doubt))

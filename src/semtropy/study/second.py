@@ -169,13 +169,12 @@ def study_second(
     costs: Sequence[int] = tuple(range(1, 11)),
     seeds: int = 5,
     seed: int = 0,
-    weights: OpinionWeights | None = None,
 ) -> SecondStudy:
     """AUROC against cost, and how many steady errors are caught.
 
     Both: a third of the cost, rounded up, goes to the second model.
     """
-    weights = weights or OpinionWeights.default()
+    weights = OpinionWeights.default()
     right = np.array([question.right for question in questions])
     fold = np.arange(len(questions)) % _FOLDS
     points = []

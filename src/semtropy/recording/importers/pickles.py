@@ -597,11 +597,11 @@ _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
 _TRUNCATED = ("exhausted", "not enough data", "remain", "no newline", "ends too early")
 
 
-def load_pickle(path: Path, *, limits: Limits | None = None) -> Any:
+def load_pickle(path: Path) -> Any:
     """The value in a pickle or a `torch.save` file; arrays and tensors are stand-ins to be read with `plain`."""
     try:
         size = path.stat().st_size
-        allowed = (limits or Limits.default()).unpacked_bytes(size)
+        allowed = Limits.default().unpacked_bytes(size)
         with path.open("rb") as stream:
             magic = stream.read(4)
             stream.seek(0)
