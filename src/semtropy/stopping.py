@@ -375,9 +375,8 @@ class Decided:
 
     def _calibrated(self, belief: Belief, confidence: float, calibration: Calibrated) -> Reason | None:
         flagged = calibrated_flag(calibration, belief)
-        if (
-            getattr(calibration, "flags_above", self.threshold) is None
-        ):  # all answers or none: no sample changes that
+        if getattr(calibration, "flags_above", self.threshold) is None:
+            # All answers or none: no sample changes that.
             return Reason.DECIDED_HIGH if flagged else Reason.DECIDED_LOW
         reason = self._decided(
             belief if contradicted(belief) else replace(belief, agreement=None), confidence

@@ -53,10 +53,8 @@ def counts_above(
 
 
 def check_counts(array: Floats, least: int = 1, name: str = "counts") -> None:
-    low, high = (
-        np.minimum.reduce(array),
-        np.maximum.reduce(array),
-    )  # half the time of min() and max() on few numbers
+    # Half the time of min() and max() on few numbers.
+    low, high = np.minimum.reduce(array), np.maximum.reduce(array)
     if not low >= least:
         raise InputError(f"{name} contains {low:g}; the least for a meaning is {least}")
     if high > LARGEST_COUNT:

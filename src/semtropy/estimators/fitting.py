@@ -50,11 +50,8 @@ if TYPE_CHECKING:
 # / e is e times that of p, a repeated one because it was drawn with probability p. The posterior is a mixture over e.
 
 
-DEFAULT_ENDS = (
-    0.6,
-    0.8,
-    0.93,
-)  # between short answers of numbers and of names, of a model of 1.5 billion parameters
+# Between short answers of numbers and of names, of a model of 1.5 billion parameters.
+DEFAULT_ENDS = (0.6, 0.8, 0.93)
 FEWEST = 10  # training answers with a known end, below which the default is kept
 LEAST, MOST = 0.05, 0.999
 MOST_TOTAL = 0.98  # of the probabilities found: an end that is too probable must not settle the entropy
@@ -340,9 +337,8 @@ class TrainingQuestion:
         """From a row of a recording, or a dict of its schema; a training question is returned as it is."""
         if isinstance(row, cls):
             return row
-        arrays = getattr(
-            row, "arrays", None
-        )  # a recording's row knows whether its log-probabilities can be used
+        # A recording's row knows whether its log-probabilities can be used.
+        arrays = getattr(row, "arrays", None)
         if arrays is not None:
             held = arrays()
             found = [held.evidence(range(n)) for n in _numbers(len(held))]

@@ -53,9 +53,8 @@ def _wanted(step: Step, terms: Terms) -> bool:
         return False
     if terms.second.always or terms.calibration is not None:
         return True
-    return (
-        own_outcome(step, terms) is not Outcome.FLAGGED
-    )  # flagged is flagged, unless a probability says how nearly
+    # Flagged is flagged, unless a probability says how nearly.
+    return own_outcome(step, terms) is not Outcome.FLAGGED
 
 
 @dataclass

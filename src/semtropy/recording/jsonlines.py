@@ -119,9 +119,8 @@ def parse_line(text: bytes, name: str, line: int) -> dict[str, Any]:
         ) from None
     except json.JSONDecodeError as error:
         hint = "" if text.endswith(b"\n") else "; the file ends here: was it truncated?"
-        column = (
-            min(error.pos, len(error.doc.rstrip("\r\n"))) + 1
-        )  # what is missing at the end is missing in this line
+        # What is missing at the end is missing in this line.
+        column = min(error.pos, len(error.doc.rstrip("\r\n"))) + 1
         message = f"is not JSON ({error.msg.lower()}, column {column}){hint}"
         raise RecordingError(message, path=name, line=line) from None
     except (ValueError, RecursionError) as error:

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..estimators import load_estimator
-from ..evidence import Evidence
+from ..inquiry.steps import LabelledDraws
 from ..meaning import cluster, load_judge
-from ..nouns import Partition, Sample
+from ..nouns import Sample
 from ..recording import Recording, read_recording
 from ..second import Opinion, OpinionWeights
 from .evaluate.metrics import auroc
@@ -91,11 +91,8 @@ def agreements(questions: Sequence[JoinedQuestion], orders: Sequence[Sequence[in
     """The agreement of the first model with each answer, by the samples that `orders` picks."""
     evidences = []
     for question, order in zip(questions, orders, strict=True):
-        labels = [question.labels[i] for i in order]
-        partition = Partition.of(labels)
-        meaning = dict(zip(labels, partition.meanings, strict=True)).get(question.label, partition.size)
-        drawn = [question.samples[i] for i in order]
-        evidences.append(Evidence.gather(drawn, partition, question.answer, meaning))
+        samples, labels = [question.samples[i] for i in order], [question.labels[i] for i in order]
+        evidences.append(LabelledDraws(question.answer, samples, question.label, labels).evidence())
     estimator: Any = load_estimator("bayes")
     return np.asarray(estimator.agreements(evidences), dtype=float)
 

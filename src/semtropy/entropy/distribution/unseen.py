@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 # (Archer, Park and Pillow, "Bayesian entropy estimation for countable discrete distributions", JMLR 2014).
 
 
-LARGE_MASS = (
-    1e5  # from here on the entropy is gamma distributed to 1e-5, and skewness falls as 1 / sqrt(mass)
-)
+# From here on the entropy is gamma distributed to 1e-5, and skewness falls as 1 / sqrt(mass).
+LARGE_MASS = 1e5
 
 
 def block_moments(alpha: float, mass: float) -> tuple[float, float]:
@@ -175,9 +174,8 @@ def joined_table(
     z, log_slope = beta_table(first, second).draw(at[:, 0], np.zeros(len(at)))
     log_w, log_rest = -np.logaddexp(0, -z), -np.logaddexp(0, z)
     log_weight = log_slope + first * log_w + second * log_rest
-    weight = share * np.exp(
-        log_weight - log_weight.max()
-    )  # relative, because a density of many meanings underflows
+    # Relative weights, because a density of many meanings underflows.
+    weight = share * np.exp(log_weight - log_weight.max())
     w, left = np.exp(log_w), np.exp(np.maximum(log_rest, -690.0))
     fixed = -w * log_w - left * log_rest
     if within is not None:
@@ -206,10 +204,8 @@ def joined_table(
 
 
 POINTS = 512
-PITMAN_YOR_BELL, LADDER_TOP = (
-    8.0,
-    16.0,
-)  # from these concentrations on, three moments determine the distribution well enough
+# From these concentrations on, three moments determine the distribution well enough.
+PITMAN_YOR_BELL, LADDER_TOP = 8.0, 16.0
 BELOW, ABOVE = 12.0, 8.0  # standard deviations on either side of the mean
 MOST_STEPS = 64  # of the full recursion
 RUNG_RATIO, ITERATIONS, SETTLED = 1.4, 6, 2e-4
