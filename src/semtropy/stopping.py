@@ -361,9 +361,9 @@ class Decided:
         if self.calibration is not None:
             return self._calibrated(belief, confidence, self.calibration)
         reason = self._decided(belief, confidence)
-        return (
-            None if reason is not None and too_few(belief, spent, reason is Reason.DECIDED_HIGH) else reason
-        )
+        if reason is not None and too_few(belief, spent, reason is Reason.DECIDED_HIGH):
+            return None
+        return reason
 
     def about(self, calibration: Calibrated) -> Decided:
         """The rule that stops once it is certain enough what the calibration says of the answer.

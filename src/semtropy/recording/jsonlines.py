@@ -134,6 +134,15 @@ def parse_line(text: bytes, name: str, line: int) -> dict[str, Any]:
     return fields
 
 
+def refuse_repeated(row: Row, ids: set[str], path: str) -> None:
+    """Add the id of a row that is to be written to `ids`, where it is not yet."""
+    if row.id in ids:
+        raise RecordingError(
+            f"{shown(row.id)} was already written: ids must be unique", path=path, field="id"
+        )
+    ids.add(row.id)
+
+
 class Writer:
     """Writes a recording row by row; a context manager.
 
@@ -176,17 +185,9 @@ class Writer:
 
     def write(self, row: Row | Mapping[str, Any]) -> None:
         """Append one question, validated as on reading."""
-        line = self.written + 2
-        checked = (
-            row if isinstance(row, Row) else Row(row, header=self.header, path=str(self.path), line=line)
-        )
-        if checked.id in self._ids:
-            raise RecordingError(
-                f"{shown(checked.id)} was already written: ids must be unique",
-                path=str(self.path),
-                field="id",
-            )
-        self._ids.add(checked.id)
+        line, path = self.written + 2, str(self.path)
+        checked = row if isinstance(row, Row) else Row(row, header=self.header, path=path, line=line)
+        refuse_repeated(checked, self._ids, path)
         self._put(checked, line)
         self.written += 1
 

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import MissingExtra, RecordingError
 from ..files import cannot_write, replacing
+from .jsonlines import refuse_repeated
 from .limits import LIFT, Limits
 from .schema import Header, Row, find_unwritable, shown
 
@@ -295,11 +296,7 @@ def _checked(rows: Iterable[Row | Mapping[str, Any]], header: Header, path: Path
     ids: set[str] = set()
     for place, row in enumerate(rows, start=1):
         checked = row if isinstance(row, Row) else Row(row, header=header, path=f"{path}, row {place}")
-        if checked.id in ids:
-            raise RecordingError(
-                f"{shown(checked.id)} was already written: ids must be unique", path=str(path), field="id"
-            )
-        ids.add(checked.id)
+        refuse_repeated(checked, ids, str(path))
         yield dict(_writable(checked, path, place))
 
 
