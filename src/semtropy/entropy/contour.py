@@ -150,28 +150,38 @@ class _InnerNodes:
 
 
 def _inner_nodes(p: float, q: float, floor: float, sigma: float, y: float, step: float) -> _InnerNodes:
-    """v = width (u - exp(start - u)): even steps around the integrand's mode, doubly exponential below it."""
+    (v,), (log_weight,) = _nodes(p, q, floor, np.array([sigma]), np.array([y]), step)
+    return _InnerNodes(y * np.exp(v), y * np.expm1(v), q * v + log_weight)
 
-    def log_integrand(v: float) -> float:
-        excess = y * np.expm1(v)
-        return float(p * np.log1p(excess / (floor + y)) + q * v - sigma * excess)
 
+def _nodes(p: float, q: float, floor: float, s: Floats, y: Floats, step: float) -> tuple[Floats, Floats]:
+    """v = width (u - exp(start - u)), one row for each mode y at a rate s, and the logarithms of the weights.
+
+    Even steps around the integrand's mode, doubly exponential below it.
+    """
     at_floor, shape = np.log(floor) - np.log(y), p + q
-    curvature = sigma * y - p * (floor / (floor + y)) * (y / (floor + y))
-    width = 2.5 / np.sqrt(curvature) if curvature > 6.25 else 1.0
-    right = width
+    width = _widths(p, floor, s, y)[0]
+    right = width.copy()
     for _ in range(4000):
-        if log_integrand(right) <= -DECAY:
+        excess = y * np.expm1(right)
+        more = p * np.log1p(excess / (floor + y)) + q * right - s * excess > -DECAY
+        if not more.any():
             break
-        right += width
-    floor_matters = -at_floor * shape < DECAY
-    start = (min(at_floor, 0.0) if floor_matters else 0.0) / width - 1.5
-    reach = DECAY / ((q if floor_matters else shape) * width)
-    last, first = right / width + 0.2, start - np.log(max(reach, 1.0)) - 0.5
-    u = last - (np.arange(int(np.ceil((last - first) / step))) + 0.5) * step
-    tail = np.exp(start - u)
-    v = width * (u - tail)
-    return _InnerNodes(y * np.exp(v), y * np.expm1(v), q * v + np.log(width * (1 + tail) * step))
+        right = np.where(more, right + width, right)
+    matters = -at_floor * shape < DECAY
+    start = np.where(matters, np.minimum(at_floor, 0.0), 0.0) / width - 1.5
+    reach = DECAY / (np.where(matters, q, shape) * width)
+    last, first = right / width + 0.2, start - np.log(np.maximum(reach, 1.0)) - 0.5
+    count = int(np.ceil((last - first).max() / step))
+    u = last[:, None] - (np.arange(count) + 0.5) * step
+    tail = np.exp(start[:, None] - u)
+    return width[:, None] * (u - tail), np.log(width[:, None] * (1 + tail) * step)
+
+
+def _widths(p: float, floor: float, s: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The width of a factor's integrand around its peak, and the curvature of its logarithm there."""
+    curvature = s * y - p * (floor / (floor + y)) * (y / (floor + y))
+    return np.where(curvature > 6.25, 2.5 / np.sqrt(np.maximum(curvature, 6.25)), 1.0), curvature
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,12 +532,6 @@ def _tilted_integrals(factors: Factors, s: Floats) -> tuple[Floats, Floats, Floa
     return out[0], out[1], out[2]
 
 
-def _widths(p: float, floor: float, s: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The width of a factor's integrand around its peak, and the curvature of its logarithm there."""
-    curvature = s * y - p * (floor / (floor + y)) * (y / (floor + y))
-    return np.where(curvature > 6.25, 2.5 / np.sqrt(np.maximum(curvature, 6.25)), 1.0), curvature
-
-
 def _shared_rates(widths: Floats, s: Floats, y: Floats) -> Floats:
     """For each s the rate that its nodes are placed for: neighbours whose modes are near each other share theirs."""
     at, first = np.empty(s.size), 0
@@ -543,26 +547,10 @@ def _shared_rates(widths: Floats, s: Floats, y: Floats) -> Floats:
 def _tilted_integral(
     p: float, q: float, floor: float, s: Floats, at: Floats, y: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """One factor: the nodes are those of `_inner_nodes`, placed around the modes y at the rates `at`."""
-    x0, at_floor, shape = floor + y, np.log(floor) - np.log(y), p + q
-    width, curvature = _widths(p, floor, at, y)
-    right = width.copy()
-    for _ in range(4000):
-        excess = y * np.expm1(right)
-        more = p * np.log1p(excess / x0) + q * right - at * excess > -DECAY
-        if not more.any():
-            break
-        right = np.where(more, right + width, right)
-    matters = -at_floor * shape < DECAY
-    start = np.where(matters, np.minimum(at_floor, 0.0), 0.0) / width - 1.5
-    reach = DECAY / (np.where(matters, q, shape) * width)
-    last, first = right / width + 0.2, start - np.log(np.maximum(reach, 1.0)) - 0.5
-    count = int(np.ceil((last - first).max() / STEP))
-    u = last[:, None] - (np.arange(count) + 0.5) * STEP
-    tail = np.exp(start[:, None] - u)
-    v = width[:, None] * (u - tail)
-    excess = y[:, None] * np.expm1(v)
-    power = q * v + np.log(width[:, None] * (1 + tail) * STEP)
+    """One factor, its nodes placed around the modes y at the rates `at`."""
+    x0, curvature = floor + y, _widths(p, floor, at, y)[1]
+    v, log_weight = _nodes(p, q, floor, at, y, STEP)
+    excess, power = y[:, None] * np.expm1(v), q * v + log_weight
     # Around a narrow peak log1p keeps the digits; elsewhere y may be all of x0, and its log1p the logarithm of 0.
     near = np.log1p(np.maximum(excess / x0[:, None], -0.5))
     grown = np.where(curvature[:, None] > 100, near, np.log((floor + y[:, None] * np.exp(v)) / x0[:, None]))
