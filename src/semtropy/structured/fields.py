@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evidence import MOST_EXCESS
 from ..inquiry.steps import UNPARSED_TEXT, FieldReading, OwnValues
@@ -139,7 +139,7 @@ def sample_with_bound(sample: Sample, text: str, node: Node | None, *, beginning
     if not beginnings:
         tokens = (sample.text,) if sample.tokens is None else sample.tokens
         return Sample(text, sample.logprob, tokens, None, sample.complete)
-    found = None if node is None else _beginning(sample.text, sample.tokens, sample.token_logprobs, node)
+    found = None if node is None else _beginning(sample, node)
     logprob, tokens = (None, (sample.text,)) if found is None else found
     return Sample(text, logprob, tokens, None, sample.complete)
 
@@ -162,7 +162,7 @@ def begins(sample: Sample) -> bool:
     """Whether the tokens of a sample spell its text, so that the probability of its beginning is known."""
     if sample.temperature not in (None, 1.0):
         return False
-    return _spelled(sample.text, sample.tokens, sample.token_logprobs) is not None
+    return _spelled(sample) is not None
 
 
 def certain_before(sample: Sample, node: Node | None, earlier: Sequence[tuple[int, int]]) -> bool:
@@ -170,13 +170,11 @@ def certain_before(sample: Sample, node: Node | None, earlier: Sequence[tuple[in
 
     Keys and marks are left out: where an endpoint is restricted to a schema, it writes them whatever it would say.
     """
-    place = None if node is None else _value_tokens(sample, node)
-    pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
-    if place is None or pieces is None or sample.token_logprobs is None:
+    place, spelled = None if node is None else _value_tokens(sample, node), _spelled(sample)
+    if place is None or spelled is None or sample.token_logprobs is None:
         return False
-    blanks, *spelled = pieces
-    total, end = 0.0, -blanks
-    for piece, logprob in zip(spelled[: place.start], sample.token_logprobs, strict=False):
+    total, end = 0.0, -spelled.blanks
+    for piece, logprob in zip(spelled.pieces[: place.start], sample.token_logprobs, strict=False):
         start, end = end, end + len(piece)
         total += logprob if any(start < last and end > first for first, last in earlier) else 0.0
     return total >= math.log(CERTAIN)
@@ -233,11 +231,11 @@ def pooled(values: Sequence[Sample]) -> list[Sample] | None:
 
 def _value_tokens(sample: Sample, node: Node) -> range | None:
     """The places of the tokens that spell a value and its end; None where they spell words of something else too."""
-    pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
-    if pieces is None:
+    spelled = _spelled(sample)
+    if spelled is None:
         return None
-    first, start = None, -pieces[0]
-    for place, piece in enumerate(pieces[1:]):
+    first, start = None, -spelled.blanks
+    for place, piece in enumerate(spelled.pieces):
         end = start + len(piece)
         if first is None and end > node.start:
             first = place
@@ -248,7 +246,7 @@ def _value_tokens(sample: Sample, node: Node) -> range | None:
             return None if words or first is None else range(first, place + 1)
         start = end
     # The value is the last thing said, and the end token is left out.
-    return None if first is None or start < node.end else range(first, len(pieces) - 1)
+    return None if first is None or start < node.end else range(first, len(spelled.pieces))
 
 
 def _closed_at(node: Node, text: str) -> int:
@@ -261,33 +259,37 @@ def _has_words(text: str) -> bool:
     return any(character.isalnum() for character in text)
 
 
-def _beginning(
-    text: str, tokens: Sequence[Token] | None, logprobs: Sequence[float] | None, node: Node
-) -> tuple[float, tuple[Token, ...]] | None:
+def _beginning(sample: Sample, node: Node) -> tuple[float, tuple[Token, ...]] | None:
     """The log-probability of the tokens up to the end of a value, and these tokens; None where it is unknown."""
-    pieces = _spelled(text, tokens, logprobs)
-    if pieces is None or tokens is None or logprobs is None:
+    spelled = _spelled(sample)
+    if spelled is None or sample.token_logprobs is None:
         return None
-    total = -pieces[0]
-    for place, piece in enumerate(pieces[1:]):
-        total += len(piece)
-        if total >= _closed_at(node, text):
-            return min(0.0, math.fsum(logprobs[: place + 1])), tuple(tokens[: place + 1])
+    end = -spelled.blanks
+    for count, piece in enumerate(spelled.pieces, start=1):
+        end += len(piece)
+        if end >= _closed_at(node, sample.text):
+            return min(0.0, math.fsum(sample.token_logprobs[:count])), spelled.pieces[:count]
     return None
 
 
-def _spelled(
-    text: str, tokens: Sequence[Token] | None, logprobs: Sequence[float] | None
-) -> tuple[int, *tuple[str, ...]] | None:
-    """The number of blanks before the text, and the tokens as texts, if together they spell it."""
+class _Spelled(NamedTuple):
+    """The tokens of a sample as texts that together spell it, and the number of blanks before its text."""
+
+    pieces: tuple[str, ...]
+    blanks: int
+
+
+def _spelled(sample: Sample) -> _Spelled | None:
+    """None where the tokens do not spell the text, or where their log-probabilities are unknown."""
+    text, tokens, logprobs = sample.text, sample.tokens, sample.token_logprobs
     if not tokens or not logprobs or len(tokens) != len(logprobs):
         return None
-    pieces = [token for token in tokens if isinstance(token, str)]
+    pieces = tuple(token for token in tokens if isinstance(token, str))
     joined = "".join(pieces)
     blanks = len(joined) - len(joined.lstrip())
     if len(pieces) != len(tokens) or not text or not joined.startswith(text, blanks):
         return None
-    return blanks, *pieces
+    return _Spelled(pieces, blanks)
 
 
 @dataclass(slots=True)
