@@ -23,11 +23,11 @@ import numpy as np
 
 from semtropy.models import load_model, weights
 from semtropy.nouns import Sample
-from semtropy.recording.store import RecordingStore, export
+from semtropy.recording.formats import export
+from semtropy.recording.store import RecordingStore
 from semtropy.study.generate import generate
 from semtropy.study.generate.datasets import load_dataset
-from semtropy.study.generate.driver import QuestionTask
-from semtropy.study.generate.engines import LocalEngine
+from semtropy.study.generate.engines import LocalEngine, QuestionTask
 from semtropy.study.generate.requests import BriefPrompt, GenerationPlan, seed_of
 
 QUESTIONS, SAMPLES = 1000, 100

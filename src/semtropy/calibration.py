@@ -276,9 +276,8 @@ FIRST = 0.8  # the part of what may go wrong that is for the first threshold
 ENOUGH = 1.6  # times as many answers as a guarantee takes at least pass at the first threshold
 MOST_NEEDED = 100_000
 WAGERS = 0.5, 0.95  # parts of the largest stake that no answer can turn into a debt
-MOST_OF_ANSWER = (
-    8  # claims: with fewer a long answer would count too little, with more most stakes would be small
-)
+# Claims: with fewer a long answer would count too little, with more most stakes would be small.
+MOST_OF_ANSWER = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ __all__ = [
     "Token",
     "central_interval",
     "not_an_entropy",
+    "tails",
 ]
 
 
@@ -58,14 +59,21 @@ class Distribution(Protocol):
         ...
 
 
-def central_interval(distribution: Distribution | None, level: float) -> tuple[float, float] | None:
-    """The interval with probability `level` that leaves equal probability on either side."""
+def tails(level: float) -> tuple[float, float]:
+    """The levels of the ends of the interval with probability `level`, with the same probability on either side.
+
+    >>> tails(0.5)
+    (0.25, 0.75)
+    """
     if not 0 < level < 1:
         raise InputError(f"level is {level}: a probability between 0 and 1")
-    if distribution is None:
-        return None
-    tail = (1 - level) / 2
-    return distribution.quantile(tail), distribution.quantile(1 - tail)
+    return (1 - level) / 2, 1 - (1 - level) / 2
+
+
+def central_interval(distribution: Distribution | None, level: float) -> tuple[float, float] | None:
+    """The interval between the quantiles at `tails`, None without a distribution."""
+    low, high = tails(level)
+    return None if distribution is None else (distribution.quantile(low), distribution.quantile(high))
 
 
 class Agreement(Protocol):

@@ -12,7 +12,7 @@ from .errors import InputError, MissingExtra
 from .estimators import as_estimator
 from .inquiry.conclusion import make_verdict
 from .inquiry.loop import estimated
-from .inquiry.steps import Step
+from .inquiry.steps import LabelledDraws, Step
 from .nouns import LOGPROB_SLACK, Belief, Estimator, Evidence, Partition, Sample
 from .refusals import missing_answer
 from .scorers import NAMES as SCORERS
@@ -85,9 +85,7 @@ def score(
         given = [answer_meaning, *_column("meanings", meanings, len(texts))]
         spelled = [judged.tokens, *_column("tokens", tokens, len(texts))]
         (own, *labels), notes = _labels([judged.text, *texts], given, spelled, question, judge)
-        partition = Partition.of(labels)
-        number = dict(zip(labels, partition.meanings, strict=True)).get(own, partition.size)
-        evidence = Evidence.gather(samples, partition, judged, number, question)
+        evidence = LabelledDraws(judged, samples, own, labels, question).evidence()
     belief = estimated(made, evidence)
     return replace(belief, notes=(*belief.notes, *notes)) if notes else belief
 

@@ -26,11 +26,10 @@ from scipy.special import betaincinv, expit, logit
 from .errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from .nouns import Floats
     from .samples import Sample
-
-    Floats = NDArray[np.float64]
 
 MOST_ANSWERS = 4
 """The most answers a second model is asked for: one where it agrees with a steady answer, more where it does not."""
@@ -169,7 +168,7 @@ class OpinionWeights:
         """The probability that the answer is right."""
         return float(expit(self.log_odds(own, opinions)))
 
-    def worth_asking(self, odds: float, opinion: Opinion, *, most: int = MOST_ANSWERS) -> bool:
+    def worth_asking(self, odds: float, opinion: Opinion) -> bool:
         """Whether one more answer of a second model is worth its cost.
 
         It is while the model can change the verdict, unless it has already done so by two or more answers that
@@ -177,14 +176,13 @@ class OpinionWeights:
 
         odds     the log-odds without this model
         opinion  what it has said so far
-        most     the most answers it may give
 
         >>> weights, steady = OpinionWeights.default(), OpinionWeights.default().log_odds(0.97)
         >>> said = Opinion(0, 0), Opinion(1, 1), Opinion(0, 1, repeats=0), Opinion(0, 3, repeats=2)
         >>> [weights.worth_asking(steady, each) for each in said]
         [True, False, True, False]
         """
-        n, repeats = opinion.answers, opinion.repeats or 0
+        n, most, repeats = opinion.answers, MOST_ANSWERS, opinion.repeats or 0
         against = odds + self.other * opinion.weight < 0 if n else odds < 0
         if n >= most or (n > 1 and repeats == n - 1 and against != (odds < 0)):
             return False

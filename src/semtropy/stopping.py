@@ -361,9 +361,9 @@ class Decided:
         if self.calibration is not None:
             return self._calibrated(belief, confidence, self.calibration)
         reason = self._decided(belief, confidence)
-        return (
-            None if reason is not None and too_few(belief, spent, reason is Reason.DECIDED_HIGH) else reason
-        )
+        if reason is not None and too_few(belief, spent, reason is Reason.DECIDED_HIGH):
+            return None
+        return reason
 
     def about(self, calibration: Calibrated) -> Decided:
         """The rule that stops once it is certain enough what the calibration says of the answer.
@@ -375,9 +375,8 @@ class Decided:
 
     def _calibrated(self, belief: Belief, confidence: float, calibration: Calibrated) -> Reason | None:
         flagged = calibrated_flag(calibration, belief)
-        if (
-            getattr(calibration, "flags_above", self.threshold) is None
-        ):  # all answers or none: no sample changes that
+        if getattr(calibration, "flags_above", self.threshold) is None:
+            # All answers or none: no sample changes that.
             return Reason.DECIDED_HIGH if flagged else Reason.DECIDED_LOW
         reason = self._decided(
             belief if contradicted(belief) else replace(belief, agreement=None), confidence

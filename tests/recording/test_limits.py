@@ -17,7 +17,7 @@ from limited import limited
 from recording_rows import known
 from semtropy.errors import InputError, RecordingError, SemtropyError, StoreError
 from semtropy.recording import Limits, Row, open_recording, read_recording, write_recording
-from semtropy.recording.store import verify
+from semtropy.recording.formats import verify
 
 HEADER = {"semtropy_recording": 1, "model": "m", "dataset": "d", "temperature": 1.0, "eos_included": True}
 ROW: dict[str, Any] = {"id": "q1", "question": "2 + 2?", "samples": [{"text": "4", "logprob": -0.5}]}

@@ -15,11 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semtropy.errors import RecordingError, StoreError
-from semtropy.recording import formats as parts_module
 from semtropy.recording import open_recording, read_recording
 from semtropy.recording import store as store_module
-from semtropy.recording.formats import Part, checksum, read_manifest, row_lines, store_parts
-from semtropy.recording.store import RecordingStore, encode_row, export, merge, summarise, verify
+from semtropy.recording.formats import export, summarise, verify
+from semtropy.recording.store import (
+    Part,
+    RecordingStore,
+    checksum,
+    encode_row,
+    merge,
+    read_manifest,
+    row_lines,
+    store_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -413,7 +421,7 @@ def test_a_row_comes_back_as_it_was(text: str, number: float) -> None:
     line = encode_row(held)
     assert line.count(b"\n") == 1
     assert json.loads(line) == held
-    assert parts_module._index(line) == 3
+    assert store_module._index(line) == 3
 
 
 def test_half_a_character_and_numbers_json_has_no_form_for() -> None:

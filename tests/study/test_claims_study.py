@@ -64,7 +64,7 @@ def test_closeness_is_that_of_a_graph_drawn_by_hand() -> None:
     # Claims a, b; the answer makes both, one sample supports a alone: a reaches answer and sample in 1 step, b in 2.
     votes = np.array([[1.0], [0.0]])
     answer = LongAnswer(votes, None, np.array([False, True]), np.ones(2, dtype=bool), None)
-    scores = METHODS["closeness"](answer, None)
+    scores = METHODS["closeness"](answer)
     assert scores is not None
     assert scores.tolist() == pytest.approx([1 - 3 / 4, 1 - 3 / 6])
 

@@ -23,12 +23,11 @@ from semtropy.models.function import as_model
 from semtropy.models.scripted import ScriptedModel
 from semtropy.nouns import Partition, Question, Sample
 from semtropy.recording import read_recording
-from semtropy.recording.formats import row_lines
-from semtropy.recording.store import verify
+from semtropy.recording.formats import verify
+from semtropy.recording.store import row_lines
 from semtropy.study.generate import generate
 from semtropy.study.generate.datasets import Dataset, load_dataset
-from semtropy.study.generate.driver import Failed, QuestionTask, TaskBackend, drive
-from semtropy.study.generate.engines import LocalEngine, load_engine
+from semtropy.study.generate.engines import Failed, LocalEngine, QuestionTask, TaskBackend, drive, load_engine
 from semtropy.study.generate.requests import (
     BriefPrompt,
     GenerationPlan,

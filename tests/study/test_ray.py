@@ -15,8 +15,8 @@ import pytest
 from semtropy.cli import main, progress
 from semtropy.errors import InputError, ModelError
 from semtropy.recording import read_recording, write_recording
-from semtropy.recording.formats import row_lines
-from semtropy.recording.store import verify
+from semtropy.recording.formats import verify
+from semtropy.recording.store import row_lines
 from semtropy.study import example_recording
 from semtropy.study.engines import RayEngine, load_work_engine
 from semtropy.study.generate import generate

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semtropy.recording import Recording, read_recording, write_recording
+from semtropy.recording.formats import summarise, verify
 from semtropy.recording.importers import import_recording
-from semtropy.recording.store import summarise, verify
 from tools.fuzz import attack_all
 from tools.fuzz.mutate import attempt, damaged, little_memory, with_odd_value
 

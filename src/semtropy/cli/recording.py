@@ -49,7 +49,7 @@ def _verb(verbs: Any, name: str, summary: str, run: Callable[[argparse.Namespace
 
 def run_info(arguments: argparse.Namespace) -> int:
     """Print a summary of a recording."""
-    from ..recording.store import summarise
+    from ..recording.formats import summarise
 
     summary = dataclasses.asdict(summarise(arguments.recording))
     if arguments.json:
@@ -64,7 +64,7 @@ def run_info(arguments: argparse.Namespace) -> int:
 
 def run_verify(arguments: argparse.Namespace) -> int:
     """Print the faults of each recording."""
-    from ..recording.store import verify
+    from ..recording.formats import verify
 
     wrong = 0
     for recording in arguments.recording:
@@ -86,7 +86,7 @@ def run_merge(arguments: argparse.Namespace) -> int:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Write one file."""
-    from ..recording.store import export
+    from ..recording.formats import export
 
     print(f"{export(arguments.recording, arguments.file)} questions in {arguments.file}")
     return 0

@@ -26,7 +26,7 @@ w^2, where w = -x log x is the meaning's share of the entropy. What makes this e
   (Archer, Park and Pillow 2014), so an unbounded number of meanings costs no more than a finite one;
 - nodes are added until half of them give the same answer, to the tolerance.
 
-`_native/contour.c` does this; `contour_numpy.py` is the same in NumPy, for machines without a compiler.
+`_native/contour.c` does this; what follows is the same in NumPy, for machines without a compiler.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, polygamma
 
 from ..errors import ConvergenceError, InputError
+from ._native import contour as _kernel
 from .dirichlet import dirichlet_variance
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 # Product densities over the probabilities of the meanings seen, and their saddle points.
 #
-# A seen meaning has the factor (floor + y)^p y^(q - 1), where floor + y is its probability; see `contour.py`.
+# A seen meaning has the factor (floor + y)^p y^(q - 1), where floor + y is its probability.
 
 
 SMALLEST_SADDLE = 1e-100  # where there is no saddle, the search ends here; its square is still a number
@@ -119,10 +120,10 @@ def log_z_alone(factors: Factors) -> float:
     return float((factors.q[0] - 1) * np.log(factors.room)) if factors.floors[0] > 0 else 0.0
 
 
-# The contour integrals of `contour.py` in NumPy: the reference form, and the fallback where nothing was compiled.
+# The contour integrals in NumPy: the reference form, and the fallback where nothing was compiled.
 #
-# `_native/contour.c` takes the same steps, with the same names; tests hold the two together. The notation is that of
-# `contour.py`: a seen meaning has the factor (floor + y)^p y^(q - 1), and the unseen ones together s^(-mass).
+# `_native/contour.c` takes the same steps, with the same names; tests hold the two together. Of the unseen meanings
+# together there is the factor s^(-mass).
 
 
 TURN = 0.62  # the inner ray turns by this share of the angle of s
@@ -149,28 +150,38 @@ class _InnerNodes:
 
 
 def _inner_nodes(p: float, q: float, floor: float, sigma: float, y: float, step: float) -> _InnerNodes:
-    """v = width (u - exp(start - u)): even steps around the integrand's mode, doubly exponential below it."""
+    (v,), (log_weight,) = _nodes(p, q, floor, np.array([sigma]), np.array([y]), step)
+    return _InnerNodes(y * np.exp(v), y * np.expm1(v), q * v + log_weight)
 
-    def log_integrand(v: float) -> float:
-        excess = y * np.expm1(v)
-        return float(p * np.log1p(excess / (floor + y)) + q * v - sigma * excess)
 
+def _nodes(p: float, q: float, floor: float, s: Floats, y: Floats, step: float) -> tuple[Floats, Floats]:
+    """v = width (u - exp(start - u)), one row for each mode y at a rate s, and the logarithms of the weights.
+
+    Even steps around the integrand's mode, doubly exponential below it.
+    """
     at_floor, shape = np.log(floor) - np.log(y), p + q
-    curvature = sigma * y - p * (floor / (floor + y)) * (y / (floor + y))
-    width = 2.5 / np.sqrt(curvature) if curvature > 6.25 else 1.0
-    right = width
+    width = _widths(p, floor, s, y)[0]
+    right = width.copy()
     for _ in range(4000):
-        if log_integrand(right) <= -DECAY:
+        excess = y * np.expm1(right)
+        more = p * np.log1p(excess / (floor + y)) + q * right - s * excess > -DECAY
+        if not more.any():
             break
-        right += width
-    floor_matters = -at_floor * shape < DECAY
-    start = (min(at_floor, 0.0) if floor_matters else 0.0) / width - 1.5
-    reach = DECAY / ((q if floor_matters else shape) * width)
-    last, first = right / width + 0.2, start - np.log(max(reach, 1.0)) - 0.5
-    u = last - (np.arange(int(np.ceil((last - first) / step))) + 0.5) * step
-    tail = np.exp(start - u)
-    v = width * (u - tail)
-    return _InnerNodes(y * np.exp(v), y * np.expm1(v), q * v + np.log(width * (1 + tail) * step))
+        right = np.where(more, right + width, right)
+    matters = -at_floor * shape < DECAY
+    start = np.where(matters, np.minimum(at_floor, 0.0), 0.0) / width - 1.5
+    reach = DECAY / (np.where(matters, q, shape) * width)
+    last, first = right / width + 0.2, start - np.log(np.maximum(reach, 1.0)) - 0.5
+    count = int(np.ceil((last - first).max() / step))
+    u = last[:, None] - (np.arange(count) + 0.5) * step
+    tail = np.exp(start[:, None] - u)
+    return width[:, None] * (u - tail), np.log(width[:, None] * (1 + tail) * step)
+
+
+def _widths(p: float, floor: float, s: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The width of a factor's integrand around its peak, and the curvature of its logarithm there."""
+    curvature = s * y - p * (floor / (floor + y)) * (y / (floor + y))
+    return np.where(curvature > 6.25, 2.5 / np.sqrt(np.maximum(curvature, 6.25)), 1.0), curvature
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,7 +459,7 @@ def solve_problem(factors: Factors, alpha: float, masses: Floats, tolerance: flo
 
 # The normalising constant Z of a product density by the saddle-point approximation: quick, to within a small factor.
 #
-# With K(s) = s room - mass log s + sum of log A_j(s) (the notation of `contour.py`) and s near its saddle,
+# With K(s) = s room - mass log s + sum of log A_j(s) (in the notation above) and s near its saddle,
 #
 #     log Z = K - K'^2 / (2 K'') - log(2 pi K'') / 2.
 #
@@ -521,12 +532,6 @@ def _tilted_integrals(factors: Factors, s: Floats) -> tuple[Floats, Floats, Floa
     return out[0], out[1], out[2]
 
 
-def _widths(p: float, floor: float, s: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The width of a factor's integrand around its peak, and the curvature of its logarithm there."""
-    curvature = s * y - p * (floor / (floor + y)) * (y / (floor + y))
-    return np.where(curvature > 6.25, 2.5 / np.sqrt(np.maximum(curvature, 6.25)), 1.0), curvature
-
-
 def _shared_rates(widths: Floats, s: Floats, y: Floats) -> Floats:
     """For each s the rate that its nodes are placed for: neighbours whose modes are near each other share theirs."""
     at, first = np.empty(s.size), 0
@@ -542,26 +547,10 @@ def _shared_rates(widths: Floats, s: Floats, y: Floats) -> Floats:
 def _tilted_integral(
     p: float, q: float, floor: float, s: Floats, at: Floats, y: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """One factor: the nodes are those of `contour_numpy`, placed around the modes y at the rates `at`."""
-    x0, at_floor, shape = floor + y, np.log(floor) - np.log(y), p + q
-    width, curvature = _widths(p, floor, at, y)
-    right = width.copy()
-    for _ in range(4000):
-        excess = y * np.expm1(right)
-        more = p * np.log1p(excess / x0) + q * right - at * excess > -DECAY
-        if not more.any():
-            break
-        right = np.where(more, right + width, right)
-    matters = -at_floor * shape < DECAY
-    start = np.where(matters, np.minimum(at_floor, 0.0), 0.0) / width - 1.5
-    reach = DECAY / (np.where(matters, q, shape) * width)
-    last, first = right / width + 0.2, start - np.log(np.maximum(reach, 1.0)) - 0.5
-    count = int(np.ceil((last - first).max() / STEP))
-    u = last[:, None] - (np.arange(count) + 0.5) * STEP
-    tail = np.exp(start[:, None] - u)
-    v = width[:, None] * (u - tail)
-    excess = y[:, None] * np.expm1(v)
-    power = q * v + np.log(width[:, None] * (1 + tail) * STEP)
+    """One factor, its nodes placed around the modes y at the rates `at`."""
+    x0, curvature = floor + y, _widths(p, floor, at, y)[1]
+    v, log_weight = _nodes(p, q, floor, at, y, STEP)
+    excess, power = y[:, None] * np.expm1(v), q * v + log_weight
     # Around a narrow peak log1p keeps the digits; elsewhere y may be all of x0, and its log1p the logarithm of 0.
     near = np.log1p(np.maximum(excess / x0[:, None], -0.5))
     grown = np.where(curvature[:, None] > 100, near, np.log((floor + y[:, None] * np.exp(v)) / x0[:, None]))
@@ -571,11 +560,6 @@ def _tilted_integral(
     variance = (weight * excess**2).sum(axis=1) / total - mean**2
     return np.log(total) + p * np.log(x0) + q * np.log(y) - s * y, y + mean, variance
 
-
-try:
-    from ._native import contour as _kernel  # type: ignore[attr-defined]
-except ImportError:  # no compiler when semtropy was installed
-    _kernel = None
 
 TIGHTEST, LOOSEST = 1e-13, 1e-2  # tolerances
 # What an answer may fall short of the tolerance before it is an error.

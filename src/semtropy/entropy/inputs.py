@@ -39,18 +39,12 @@ def vector(values: ArrayLike, name: str) -> Floats:
     return array
 
 
-def whole_counts(counts: ArrayLike, least: int = 1, name: str = "counts") -> Floats:
-    """Whole numbers from `least` to 10^8."""
-    array = vector(counts, name)
-    check_counts(array, least, name)
-    return array
-
-
 def counts_above(
     floors: ArrayLike, counts: ArrayLike, least: int = 1, name: str = "counts"
 ) -> tuple[Floats, Floats]:
     """Clean floors, and whole numbers from `least` to 10^8, one for each of them."""
-    floor, array = clean_floors(vector(floors, "floors")), whole_counts(counts, least, name)
+    floor, array = clean_floors(vector(floors, "floors")), vector(counts, name)
+    check_counts(array, least, name)
     if array.size != floor.size:
         raise InputError(
             f"{name} has {array.size} entries and floors {floor.size}; both need one for each meaning"
@@ -59,10 +53,8 @@ def counts_above(
 
 
 def check_counts(array: Floats, least: int = 1, name: str = "counts") -> None:
-    low, high = (
-        np.minimum.reduce(array),
-        np.maximum.reduce(array),
-    )  # half the time of min() and max() on few numbers
+    # Half the time of min() and max() on few numbers.
+    low, high = np.minimum.reduce(array), np.maximum.reduce(array)
     if not low >= least:
         raise InputError(f"{name} contains {low:g}; the least for a meaning is {least}")
     if high > LARGEST_COUNT:

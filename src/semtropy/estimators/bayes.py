@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..entropy import Moments
-
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
 
 
 # Agreement under the two-level model: the posterior of the probability of the judged answer's meaning.

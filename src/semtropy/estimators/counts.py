@@ -1,4 +1,4 @@
-"""What estimators that see nothing but counts share: equal counts, in whatever order, are computed once."""
+"""Estimators of one number, from counts or from summed probabilities: equal counts are computed once."""
 
 from __future__ import annotations
 
@@ -26,41 +26,55 @@ DEFAULT_SIZE = 10
 UNTRAINED_SIZE = f"no number of meanings was given: K = {DEFAULT_SIZE} was taken"
 
 
-def sorted_counts(evidence: Evidence, method: str) -> Counts:
+def sorted_counts(evidence: Evidence) -> Counts:
     """The counts of the evidence, the largest first, without those of 0.
 
-    Evidence without a sample is refused.
-
-    >>> sorted_counts(Evidence(counts=(1, 3, 2)), "histogram")
+    >>> sorted_counts(Evidence(counts=(1, 3, 2)))
     (3, 2, 1)
     """
-    check_sampled(method, evidence)
     return tuple(sorted(filter(None, evidence.counts), reverse=True))
 
 
-class CountsEstimator(ABC):
-    """An estimator without a variance that is a function of the counts, given as `entropy`."""
+class PointEstimator(ABC):
+    """An estimator without a variance, given as `estimate`."""
 
     name: ClassVar[str]
     has_variance: ClassVar[bool] = False
     uses_answer: ClassVar[bool] = False
 
     @abstractmethod
+    def estimate(self, evidence: Evidence) -> float:
+        """The estimate in nats, from evidence with at least one sample."""
+
+    def notes(self, evidence: Evidence) -> tuple[str, ...]:
+        """Sentences that the belief carries."""
+        return ()
+
+    def __call__(self, evidence: Evidence) -> Belief:
+        return Belief(self._checked(evidence), notes=self.notes(evidence))
+
+    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
+        return Beliefs(np.array([self._checked(each) for each in evidences], dtype=float), None)
+
+    def _checked(self, evidence: Evidence) -> float:
+        check_sampled(self.name, evidence)
+        return self.estimate(evidence)
+
+
+class CountsEstimator(PointEstimator):
+    """One that is a function of the counts, given as `entropy`."""
+
+    @abstractmethod
     def entropy(self, counts: Counts) -> float:
         """The estimate in nats."""
 
-    def __call__(self, evidence: Evidence) -> Belief:
-        return Belief(self.entropy(sorted_counts(evidence, self.name)), notes=self.notes)
+    def estimate(self, evidence: Evidence) -> float:
+        return _entropy_once(self, sorted_counts(evidence))
 
-    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        once = lru_cache(maxsize=None)(self.entropy)
-        counts = [sorted_counts(each, self.name) for each in evidences]
-        return Beliefs(np.array([once(each) for each in counts], dtype=float), None)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences that every belief carries."""
-        return ()
+@lru_cache(maxsize=1 << 16)
+def _entropy_once(estimator: CountsEstimator, counts: Counts) -> float:
+    return estimator.entropy(counts)
 
 
 def check_size(size: object) -> None:
@@ -100,21 +114,12 @@ def plug_in(weights: Sequence[float]) -> float:
     return max(0.0, float(-(p * np.log(p)).sum()))
 
 
-class Histogram:
+class Histogram(PointEstimator):
     """Plug-in entropy of the counts; 0 after one sample, and never more than log n."""
 
     name = "histogram"
-    has_variance = False
-    uses_answer = False
 
-    def __call__(self, evidence: Evidence) -> Belief:
-        return Belief(self._entropy(evidence))
-
-    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        return Beliefs(np.array([self._entropy(each) for each in evidences], dtype=float), None)
-
-    def _entropy(self, evidence: Evidence) -> float:
-        check_sampled(self.name, evidence)
+    def estimate(self, evidence: Evidence) -> float:
         return plug_in(evidence.counts)
 
 
@@ -211,8 +216,7 @@ class JamesStein(CountsEstimator):
         rest = unseen * xlogy(lam / size, lam / size)  # of the meanings without a sample, which are all alike
         return max(0.0, float(-xlogy(shares, shares).sum() - rest))
 
-    @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self, evidence: Evidence) -> tuple[str, ...]:
         return () if self.size else (UNTRAINED_SIZE,)
 
 
@@ -222,7 +226,7 @@ class JamesStein(CountsEstimator):
 LEAST_WEIGHT = 1e-4  # the released code clips below this, so that a rare sequence does not vanish
 
 
-class Rescaled:
+class Rescaled(PointEstimator):
     """Plug-in entropy of the summed probability of each meaning's distinct strings.
 
     Evidence in which no sample has a log-probability is refused; with `clip_missing` every such sample gets the least
@@ -233,46 +237,31 @@ class Rescaled:
     """
 
     name = "rescaled"
-    has_variance = False
-    uses_answer = False
     column = "samples[].logprob"
 
     def __init__(self, *, clip_missing: bool = False) -> None:
         self._clip_missing = clip_missing
 
-    def __call__(self, evidence: Evidence) -> Belief:
-        return Belief(plug_in(np.maximum(self._weights(evidence), LEAST_WEIGHT).tolist()))
-
-    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        return Beliefs(np.array([self(e).mean for e in evidences], dtype=float), None)
-
-    def _weights(self, evidence: Evidence) -> tuple[float, ...]:
-        check_sampled(self.name, evidence)
+    def estimate(self, evidence: Evidence) -> float:
         if any(evidence.no_logprob) and not any(evidence.string_floors) and not self._clip_missing:
             raise InputError(
                 f"{self.name} needs log-probabilities, and no sample has one: use histogram or bayes"
             )
-        return evidence.string_floors
+        return plug_in(np.maximum(evidence.string_floors, LEAST_WEIGHT).tolist())
 
 
-class RescaledLength:
+class RescaledLength(PointEstimator):
     """The same with exp(mean token log-probability) in place of a sequence's probability."""
 
     name = "rescaled-length"
-    has_variance = False
-    uses_answer = False
     column = "samples[].token_logprobs"
 
-    def __call__(self, evidence: Evidence) -> Belief:
-        check_sampled(self.name, evidence)
+    def estimate(self, evidence: Evidence) -> float:
         if evidence.length_weights is None:
             raise InputError(
                 "rescaled-length needs token log-probabilities on every sample: use rescaled or bayes"
             )
-        return Belief(plug_in(np.maximum(evidence.length_weights, LEAST_WEIGHT).tolist()))
-
-    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        return Beliefs(np.array([self(e).mean for e in evidences], dtype=float), None)
+        return plug_in(np.maximum(evidence.length_weights, LEAST_WEIGHT).tolist())
 
 
 # `evidential`: the entropy of the probability of the sequences seen, the rest spread evenly over the meanings.
@@ -285,7 +274,7 @@ SMALLEST_REST = 1e-3  # below it there is no further meaning, as in the released
 NO_PROBABILITIES = "no sample has a log-probability: evidential only sees how many meanings there are"
 
 
-class Evidential:
+class Evidential(PointEstimator):
     """The entropy of b_j = l_j + R / (m + 1), with b_0 = R / (m + 1) for a meaning that was not seen.
 
     l_j is the summed probability of the distinct sequences of meaning j and R = 1 - sum_j l_j. A sample without a
@@ -297,24 +286,15 @@ class Evidential:
     """
 
     name = "evidential"
-    has_variance = False
-    uses_answer = False
     column = "samples[].logprob"
 
-    def __call__(self, evidence: Evidence) -> Belief:
-        return Belief(self._entropy(evidence), notes=() if any(evidence.floors) else (NO_PROBABILITIES,))
+    def estimate(self, evidence: Evidence) -> float:
+        floors = evidence.floors
+        rest = max(0.0, 1 - sum(floors))
+        if rest < SMALLEST_REST:
+            return plug_in(floors)
+        share = rest / (len(floors) + 1)
+        return plug_in([*(floor + share for floor in floors), share])
 
-    def batch(self, evidences: Sequence[Evidence]) -> Beliefs:
-        return Beliefs(np.array([self._entropy(each) for each in evidences], dtype=float), None)
-
-    def _entropy(self, evidence: Evidence) -> float:
-        check_sampled(self.name, evidence)
-        return _spread(evidence.floors)
-
-
-def _spread(floors: tuple[float, ...]) -> float:
-    rest = max(0.0, 1 - sum(floors))
-    if rest < SMALLEST_REST:
-        return plug_in(floors)
-    share = rest / (len(floors) + 1)
-    return plug_in([*(floor + share for floor in floors), share])
+    def notes(self, evidence: Evidence) -> tuple[str, ...]:
+        return () if any(evidence.floors) else (NO_PROBABILITIES,)

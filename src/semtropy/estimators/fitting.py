@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,14 +30,13 @@ from ..evidence import NAME_WORDS
 from ..nouns import Evidence, JudgedAnswer, Partition, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from ..entropy.components import Component
+    from ..nouns import Floats
 
-    Floats = NDArray[np.float64]
-    Likelihood: TypeAlias = "MarginalLikelihood | ConditionalLikelihood"
     LogEvidence = Callable[[Sequence[Observations], Sequence[Component]], Floats]
     Fitted: TypeAlias = "Callable[[Sequence[TrainingQuestion], Sequence[Component], LogEvidence], Likelihood]"
 
@@ -51,11 +50,8 @@ if TYPE_CHECKING:
 # / e is e times that of p, a repeated one because it was drawn with probability p. The posterior is a mixture over e.
 
 
-DEFAULT_ENDS = (
-    0.6,
-    0.8,
-    0.93,
-)  # between short answers of numbers and of names, of a model of 1.5 billion parameters
+# Between short answers of numbers and of names, of a model of 1.5 billion parameters.
+DEFAULT_ENDS = (0.6, 0.8, 0.93)
 FEWEST = 10  # training answers with a known end, below which the default is kept
 LEAST, MOST = 0.05, 0.999
 MOST_TOTAL = 0.98  # of the probabilities found: an end that is too probable must not settle the entropy
@@ -183,17 +179,11 @@ class ComponentMixture:
         weights = np.exp(self.log_weights() + lean * prior_entropies(self.components))
         return self.of_columns(self.components, weights, np.ones(weights.size, dtype=bool))
 
+    @cached_property
     def without_anchors(self) -> ComponentMixture:
         """The mixture without its anchored components."""
-        return _without_anchors(self)
-
-
-@lru_cache(maxsize=64)
-def _without_anchors(mixture: ComponentMixture) -> ComponentMixture:
-    free = np.array([not component.anchor for component in mixture.components for _ in component.points])
-    if free.all():
-        return mixture
-    return ComponentMixture.of_columns(mixture.components, np.exp(mixture.log_weights()), free)
+        free = np.array([not component.anchor for component in self.components for _ in component.points])
+        return self if free.all() else self.of_columns(self.components, np.exp(self.log_weights()), free)
 
 
 @lru_cache(maxsize=1024)
@@ -347,9 +337,8 @@ class TrainingQuestion:
         """From a row of a recording, or a dict of its schema; a training question is returned as it is."""
         if isinstance(row, cls):
             return row
-        arrays = getattr(
-            row, "arrays", None
-        )  # a recording's row knows whether its log-probabilities can be used
+        # A recording's row knows whether its log-probabilities can be used.
+        arrays = getattr(row, "arrays", None)
         if arrays is not None:
             held = arrays()
             found = [held.evidence(range(n)) for n in _numbers(len(held))]
@@ -442,67 +431,42 @@ def component_grid(priors: Sequence[SequencePrior] = SEQUENCE_PRIORS) -> tuple[C
 
 
 @dataclass(frozen=True)
-class MarginalLikelihood:
-    """The likelihood of training samples under a mixture.
+class Likelihood:
+    """The likelihood of training samples under a mixture, given the answers that they follow, where they follow any.
 
-    evidence  of every row under every column, each row up to a factor
+    evidence  of every row's samples, and its answer, under every column, each row up to a factor
     shares    the share of a question that each row is
+    answer    the evidence of the answer alone; None where there is none
     """
 
     evidence: Floats
     shares: Floats
+    answer: Floats | None = None
 
-    def only(self, columns: NDArray[np.bool_]) -> MarginalLikelihood:
+    def only(self, columns: NDArray[np.bool_]) -> Likelihood:
         """The same with some of the columns."""
-        return replace(self, evidence=self.evidence[:, columns])
+        answer = None if self.answer is None else self.answer[:, columns]
+        return Likelihood(self.evidence[:, columns], self.shares, answer)
 
     def possible(self) -> bool:
         """Whether some column explains each row at all."""
-        return bool(self.evidence.any(axis=1).all())
-
-    def step(self, weights: Floats) -> tuple[Floats, Floats]:
-        """How many questions each column explains, and what a unit of weight costs there."""
-        explained = weights * ((self.shares / (self.evidence @ weights)) @ self.evidence)
-        return explained, np.full(weights.size, self.shares.sum())
-
-    def log_likelihood(self, weights: Floats) -> float:
-        """In nats, up to a constant."""
-        return float(self.shares @ np.log(self.evidence @ weights))
-
-
-@dataclass(frozen=True)
-class ConditionalLikelihood:
-    """The likelihood of training samples given the answer that they follow.
-
-    joint   evidence of every row's answer and samples under every column, each row up to a factor
-    answer  the same for the answer alone
-    shares  the share of a question that each row is
-    """
-
-    joint: Floats
-    answer: Floats
-    shares: Floats
-
-    def only(self, columns: NDArray[np.bool_]) -> ConditionalLikelihood:
-        """The same with some of the columns."""
-        return replace(self, joint=self.joint[:, columns], answer=self.answer[:, columns])
-
-    def possible(self) -> bool:
-        """Whether some column explains each row at all."""
-        return bool(self.joint.any(axis=1).all() and self.answer.any(axis=1).all())
+        return all(own.any(axis=1).all() for own in (self.evidence, self.answer) if own is not None)
 
     def step(self, weights: Floats) -> tuple[Floats, Floats]:
         """How many questions each column explains, and what a unit of weight costs there.
 
-        Jensen's inequality for the numerator and a tangent for the denominator, so that every step increases the
+        Jensen's inequality for the evidence and a tangent for that of the answer, so that every step increases the
         likelihood.
         """
-        explained = weights * ((self.shares / (self.joint @ weights)) @ self.joint)
+        explained = weights * ((self.shares / (self.evidence @ weights)) @ self.evidence)
+        if self.answer is None:
+            return explained, np.full(weights.size, self.shares.sum())
         return explained, (self.shares / (self.answer @ weights)) @ self.answer
 
     def log_likelihood(self, weights: Floats) -> float:
         """In nats, up to a constant."""
-        return float(self.shares @ np.log((self.joint @ weights) / (self.answer @ weights)))
+        before = 1.0 if self.answer is None else self.answer @ weights
+        return float(self.shares @ np.log((self.evidence @ weights) / before))
 
 
 def fit_weights(
@@ -581,7 +545,7 @@ def fit_samples(
     ) -> Likelihood:
         evidences = [evidence for question in questions for evidence in question.alone]
         shares = np.array([1 / len(question.alone) for question in questions for _ in question.alone])
-        return MarginalLikelihood(_scaled(_rows(evidences, grid, log_evidence)), shares)
+        return Likelihood(_scaled(_rows(evidences, grid, log_evidence)), shares)
 
     return _fit(likelihood, questions, grid, negligible)
 
@@ -602,11 +566,8 @@ def fit_answered(
         tilts = np.array([tilt(grid, evidence.answer, centre) for evidence in joint])
         before = _rows([question.answer_only for question in questions], grid, log_evidence)
         after = _rows(joint, grid, log_evidence)
-        return ConditionalLikelihood(
-            _scaled(after + tilts),
-            _scaled(np.repeat(before, counts, axis=0) + tilts),
-            np.repeat(1 / np.array(counts, dtype=float), counts),
-        )
+        shares = np.repeat(1 / np.array(counts, dtype=float), counts)
+        return Likelihood(_scaled(after + tilts), shares, _scaled(np.repeat(before, counts, axis=0) + tilts))
 
     return _fit(likelihood, questions, grid, negligible)
 

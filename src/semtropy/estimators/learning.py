@@ -43,18 +43,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from os import PathLike
 
-    from numpy.typing import NDArray
-
     from ..entropy.components import Component
-    from ..nouns import Belief, Beliefs
-
-    Floats = NDArray[np.float64]
+    from ..nouns import Belief, Beliefs, Floats
 
 
 VERSION = 1
-_ANY = SequencePrior(
-    0.1
-)  # anchored components are used without log-probabilities, where this does not matter
+# Anchored components are used without log-probabilities, where the prior over sequences does not matter.
+_ANY = SequencePrior(0.1)
 # The answer's share is 0.98, 0.96, 0.94, 0.92, 0.90, 0.88, 0.87, 0.84, 0.78 and 0.71 under the columns of the first,
 # give or take 0.02; 0.90 with one rival under the second; 0.99 to 0.78 with a rest of any size under the last.
 ANCHORED: tuple[Component, ...] = (

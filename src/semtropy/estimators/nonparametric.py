@@ -1,8 +1,4 @@
-"""`pitman-yor`: a mixture of Pitman-Yor processes, for an unknown and perhaps unbounded number of meanings.
-
-E. Archer, I. M. Park and J. W. Pillow, "Bayesian entropy estimation for countable discrete distributions", Journal of
-Machine Learning Research 15, 2014 (the estimator PYM).
-"""
+"""Bayesian estimators from counts alone, `nsb` and `pitman-yor`: mixtures of models with moments in closed form."""
 
 from __future__ import annotations
 
@@ -18,15 +14,12 @@ from scipy.special import digamma, gammainc, gammaln
 from ..entropy.dirichlet import trigamma
 from ..entropy.distribution import mix
 from ..errors import InputError
+from ..evidence import check_sampled
 from ..nouns import Belief, Beliefs, Evidence
 from .counts import DEFAULT_SIZE, UNTRAINED_SIZE, Counts, check_size, sorted_counts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .counts import Counts
-
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
 
 
 # The distribution of an entropy as a mixture of gamma distributions, from the moments of its components.
@@ -156,7 +149,8 @@ class CountsMixture(ABC):
 def _checked_counts(evidence: Evidence, method: str) -> Counts:
     if evidence.n > LARGEST:
         raise InputError(f"counts sum to {evidence.n:.3g}: {LARGEST:.0e} is the largest number of samples")
-    return sorted_counts(evidence, method)
+    check_sampled(method, evidence)
+    return sorted_counts(evidence)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -216,6 +210,12 @@ class Nsb(CountsMixture):
 
     def notes(self, counts: Counts) -> tuple[str, ...]:
         return () if self.size else (UNTRAINED_SIZE,)
+
+
+# `pitman-yor`: a mixture of Pitman-Yor processes, for an unknown and perhaps unbounded number of meanings.
+#
+# E. Archer, I. M. Park and J. W. Pillow, "Bayesian entropy estimation for countable discrete distributions", Journal of
+# Machine Learning Research 15, 2014 (the estimator PYM).
 
 
 # The largest entropy expected before sampling, in nats: as of 10,000 equally likely meanings. With an unbounded prior

@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -62,13 +62,8 @@ from .fitting import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from ..entropy.components import Component
-
-    Floats = NDArray[np.float64]
+    from ..nouns import Floats
 
 
 # The JSON form of a prior. Version 2 is written; version 1, which had one mixture, is still read.
@@ -81,106 +76,27 @@ FEWEST_OF_A_FORM = 30  # training questions, below which a form has no separate 
 MOST_OF_A_FORM = 0.99  # the share of the training questions whose length is usual for their form
 
 
-class PriorFields(NamedTuple):
-    """What a prior file holds, in the order of the fields of `Prior`; `longer` as the file has it."""
-
-    samples: ComponentMixture
-    answered: tuple[ComponentMixture, ...]
-    trained_on: int
-    token_entropy: float | None
-    ends: tuple[float, ...]
-    words: int | None = None
-    longer: Mapping[str, Any] | None = None
-    carried: tuple[ComponentMixture, ...] = ()
-    doubt: float | None = None
-
-
-def prior_to_json(fields: PriorFields) -> dict[str, Any]:
-    """The content of a prior file."""
-    return {
-        "semtropy_prior": VERSION,
-        "trained_on": fields.trained_on,
-        "token_entropy": fields.token_entropy,
-        "ends": list(fields.ends),
-        "samples": _mixture_to_json(fields.samples),
-        "answered": [_mixture_to_json(mixture) for mixture in fields.answered],
-        **(
-            {"carried": [_mixture_to_json(mixture) for mixture in fields.carried], "doubt": fields.doubt}
-            if fields.carried
-            else {}
-        ),
-        **({} if fields.longer is None else {"words": fields.words, "longer": dict(fields.longer)}),
-    }
-
-
-def prior_from_json(data: Mapping[str, Any]) -> PriorFields:
-    """The fields of a prior; an error names what is wrong."""
-    version = data.get("semtropy_prior") if isinstance(data, Mapping) else None
-    if version == 1:
-        mixture = _mixture_from_json(data["kinds"], _from_version_1)
-        return PriorFields(mixture, (mixture,), _whole(data["trained_on"]), None, DEFAULT_ENDS)
-    if version != VERSION:
-        raise InputError(f'not a prior: the key "semtropy_prior" must be {VERSION} or 1')
-    entropy, ends = data.get("token_entropy"), tuple(_number(end) for end in data.get("ends", DEFAULT_ENDS))
-    if not ends or not all(0 < end <= 1 for end in ends):
-        raise InputError('"ends" must be probabilities above 0')
-    if entropy is not None and not 0 <= _number(entropy) <= MOST_TOKEN_ENTROPY:
-        raise InputError(f'"token_entropy" must be a number from 0 to {MOST_TOKEN_ENTROPY:g}, or null')
-    carried = data.get("carried") or ()
-    if carried and not 0 <= _number(data["doubt"]) <= 1:
-        raise InputError('"doubt" must be a probability')
-    samples, answered = _mixture_from_json(data["samples"]), data["answered"]
-    if answered and isinstance(answered[0], Mapping):
-        answered = [answered]
-    if not answered:
-        raise InputError('"answered" must hold at least one mixture')
-    return PriorFields(
-        samples,
-        tuple(_mixture_from_json(mixture) for mixture in answered),
-        _whole(data["trained_on"]),
-        None if entropy is None else float(entropy),
-        ends,
-        None if data.get("words") is None else _whole(data["words"]),
-        data.get("longer"),
-        tuple(_mixture_from_json(mixture) for mixture in carried),
-        float(data["doubt"]) if carried else None,
-    )
-
-
 def _mixture_to_json(mixture: ComponentMixture) -> list[dict[str, Any]]:
+    """The components, each with the weights of its sizes or concentrations."""
     return [
-        component_to_json(component, weights)
+        {
+            **_meanings_to_json(component),
+            "sequences": asdict(component.sequences),
+            **({"anchor": component.anchor} if component.anchor else {}),
+            "weights": [float(f"{weight:.6g}") for weight in weights],
+        }
         for component, weights in zip(mixture.components, mixture.weights, strict=True)
     ]
 
 
-def component_to_json(component: Component, weights: Sequence[float]) -> dict[str, Any]:
-    """A component and the weights of its sizes or concentrations, as version 2 has them."""
-    sequences = component.sequences
-    meanings: dict[str, Any] = (
-        {
-            "type": "pitman-yor",
-            "discount": component.discount,
-            "concentrations": list(component.concentrations),
-        }
-        if isinstance(component, PitmanYorComponent)
-        else {"type": "dirichlet", "alpha": component.alpha, "sizes": list(component.sizes)}
-    )
-    return {
-        **meanings,
-        "sequences": {
-            "theta": sequences.theta,
-            "main": sequences.main,
-            "evenness": sequences.evenness,
-            "discount": sequences.discount,
-        },
-        **({"anchor": component.anchor} if component.anchor else {}),
-        "weights": [float(f"{weight:.6g}") for weight in weights],
-    }
+def _meanings_to_json(component: Component) -> dict[str, Any]:
+    if isinstance(component, PitmanYorComponent):
+        points = list(component.concentrations)
+        return {"type": "pitman-yor", "discount": component.discount, "concentrations": points}
+    return {"type": "dirichlet", "alpha": component.alpha, "sizes": list(component.sizes)}
 
 
-def component_from_json(data: Mapping[str, Any]) -> Component:
-    """A component of version 2."""
+def _component_from_json(data: Mapping[str, Any]) -> Component:
     sequences, anchor = _sequences(data["sequences"]), _number(data.get("anchor", 0.0))
     if data["type"] == "pitman-yor":
         concentrations = tuple(_number(c) for c in data["concentrations"])
@@ -192,17 +108,13 @@ def component_from_json(data: Mapping[str, Any]) -> Component:
     raise InputError(f'the type of a component is {data["type"]!r}: it must be "dirichlet" or "pitman-yor"')
 
 
-def _from_version_1(data: Mapping[str, Any]) -> Component:
-    """A component of version 1, which had the sequence prior's fields beside the others."""
+def _from_version_1(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A component of version 1, which had the sequence prior's fields beside the others, as version 2 has it."""
+    own = {"sequences": data, "weights": data.get("weights")}
     if "endless" in data:
-        meanings = {
-            "type": "pitman-yor",
-            "discount": data["endless"],
-            "concentrations": data["concentrations"],
-        }
-    else:
-        meanings = {"type": "dirichlet", "alpha": data["alpha"], "sizes": data["sizes"]}
-    return component_from_json({**meanings, "sequences": data})
+        points = data["concentrations"]
+        return {"type": "pitman-yor", "discount": data["endless"], "concentrations": points, **own}
+    return {"type": "dirichlet", "alpha": data["alpha"], "sizes": data["sizes"], **own}
 
 
 def _sequences(data: Mapping[str, Any]) -> SequencePrior:
@@ -228,10 +140,9 @@ def _whole(value: Any) -> int:
     return int(number)
 
 
-def _mixture_from_json(
-    held: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Component] = component_from_json
-) -> ComponentMixture:
-    components = tuple(read(each) for each in held)
+def _mixture_from_json(held: Iterable[Mapping[str, Any]]) -> ComponentMixture:
+    held = list(held)
+    components = tuple(map(_component_from_json, held))
     weights = [tuple(_number(weight) for weight in each["weights"]) for each in held]
     for component, own in zip(components, weights, strict=True):
         if len(component.points) != len(own) or not all(0 <= weight < math.inf for weight in own):
@@ -387,7 +298,7 @@ class Prior:
         if answer is None or answer.logprob is None:
             # Anchored components say nothing about sequences, and which meaning they hold to is the answer's.
             counted = answer is not None and not any(evidence.distinct)
-            return (own.samples if counted else own.samples.without_anchors()).reaching(meanings)
+            return (own.samples if counted else own.samples.without_anchors).reaching(meanings)
         known = own.doubt is not None and answer.carried_logprob is not None and answer.token_entropy is None
         components, rows = _reaching(own.carried if known else own.answered, meanings)
         tilted = tilt(components, answer, AnswerMeans(own.token_entropy, own.doubt))
@@ -415,16 +326,54 @@ class Prior:
 
     def as_dict(self) -> dict[str, Any]:
         """The content of the file."""
-        longer = None if self.longer is None else self.longer.as_dict()
-        own = self.samples, self.answered, self.trained_on, self.token_entropy, self.ends, self.words
-        return prior_to_json(PriorFields(*own, longer, self.carried, self.doubt))
+        held: dict[str, Any] = {
+            "semtropy_prior": VERSION,
+            "trained_on": self.trained_on,
+            "token_entropy": self.token_entropy,
+            "ends": list(self.ends),
+            "samples": _mixture_to_json(self.samples),
+            "answered": list(map(_mixture_to_json, self.answered)),
+        }
+        if self.carried:
+            held |= {"carried": list(map(_mixture_to_json, self.carried)), "doubt": self.doubt}
+        if self.longer is not None:
+            held |= {"words": self.words, "longer": self.longer.as_dict()}
+        return held
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Prior:
-        """Read what `as_dict` returned."""
-        held = prior_from_json(data)
-        longer = None if held.longer is None else cls.from_dict(held.longer)
-        return cls(*held[:6], longer, held.carried, held.doubt)
+        """Read what `as_dict` returned; an error names what is wrong."""
+        version = data.get("semtropy_prior") if isinstance(data, Mapping) else None
+        if version == 1:
+            mixture = _mixture_from_json(map(_from_version_1, data["kinds"]))
+            return cls(mixture, (mixture,), _whole(data["trained_on"]))
+        if version != VERSION:
+            raise InputError(f'not a prior: the key "semtropy_prior" must be {VERSION} or 1')
+        entropy, ends = data.get("token_entropy"), tuple(map(_number, data.get("ends", DEFAULT_ENDS)))
+        if not ends or not all(0 < end <= 1 for end in ends):
+            raise InputError('"ends" must be probabilities above 0')
+        if entropy is not None and not 0 <= _number(entropy) <= MOST_TOKEN_ENTROPY:
+            raise InputError(f'"token_entropy" must be a number from 0 to {MOST_TOKEN_ENTROPY:g}, or null')
+        carried = data.get("carried") or ()
+        if carried and not 0 <= _number(data["doubt"]) <= 1:
+            raise InputError('"doubt" must be a probability')
+        samples, answered = _mixture_from_json(data["samples"]), data["answered"]
+        if answered and isinstance(answered[0], Mapping):
+            answered = [answered]
+        if not answered:
+            raise InputError('"answered" must hold at least one mixture')
+        words, longer = data.get("words"), data.get("longer")
+        return cls(
+            samples=samples,
+            answered=tuple(map(_mixture_from_json, answered)),
+            trained_on=_whole(data["trained_on"]),
+            token_entropy=None if entropy is None else float(entropy),
+            ends=ends,
+            words=None if words is None else _whole(words),
+            longer=None if longer is None else cls.from_dict(longer),
+            carried=tuple(map(_mixture_from_json, carried)),
+            doubt=float(data["doubt"]) if carried else None,
+        )
 
 
 @lru_cache(maxsize=1)

@@ -374,11 +374,9 @@ def _sample_warnings(step: Step) -> Iterator[str]:
 def _guarantee(calibration: Calibrated | None, method: str) -> str | None:
     """What the calibration promises; nothing for the beliefs of another estimator."""
     promised = getattr(calibration, "guarantee", None)
-    return (
-        None
-        if promised is None or calibration is None or calibration.estimator != method
-        else promised.sentence()
-    )
+    if promised is None or calibration is None or calibration.estimator != method:
+        return None
+    return str(promised.sentence())
 
 
 def _mismatch(calibration: Calibrated | None, method: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from .loop import Compare, Draw, Drawn, ask_judge
 from .steps import PENDING, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Generator, Sequence
 
     from ..nouns import Floats
     from .loop import Grouping, Terms
@@ -25,15 +25,13 @@ if TYPE_CHECKING:
     Events = Generator[Draw | Compare | Step, Drawn | Floats | None, None]
 
 
-def consult(
-    inquiry: Events, terms: Terms, grouping: Grouping, *, clock: Callable[[], float] = time.monotonic
-) -> Events:
+def consult(inquiry: Events, terms: Terms, grouping: Grouping) -> Events:
     """The events of `inquiry`, with those of second models before the last step, which carries what they say.
 
     A second model is asked while its word can change the verdict and the budget allows it. One that fails, is late or
     refuses costs nothing but a note: the verdict of the first model stands.
     """
-    start, reply = clock(), None
+    start, reply = time.monotonic(), None
     while True:
         try:
             event = inquiry.send(reply)
@@ -42,7 +40,7 @@ def consult(
         if isinstance(event, Step) and terms.second is not None and _wanted(event, terms):
             asking = _Consulting(event, terms, terms.second, grouping)
             yield from asking.all()
-            seconds = max(event.spent.seconds, clock() - start)
+            seconds = max(event.spent.seconds, time.monotonic() - start)
             event = replace(event, second=tuple(asking.consulted), spent=asking.total(seconds))
         reply = yield event
 
@@ -55,9 +53,8 @@ def _wanted(step: Step, terms: Terms) -> bool:
         return False
     if terms.second.always or terms.calibration is not None:
         return True
-    return (
-        own_outcome(step, terms) is not Outcome.FLAGGED
-    )  # flagged is flagged, unless a probability says how nearly
+    # Flagged is flagged, unless a probability says how nearly.
+    return own_outcome(step, terms) is not Outcome.FLAGGED
 
 
 @dataclass
@@ -89,13 +86,13 @@ class _Consulting:
                     consulted = replace(consulted, note="the limits of the check left no room to ask it")
                     break
                 drawn = cast("Drawn", (yield Draw(1, self.terms.temperature, second=number)))
-                consulted = replace(
-                    consulted, note=failure(drawn), samples=consulted.samples + len(drawn.samples)
-                )
                 tokens = generated_tokens(drawn.samples)
                 known = consulted.tokens is not None and tokens is not None
                 consulted = replace(
-                    consulted, tokens=(consulted.tokens or 0) + (tokens or 0) if known else None
+                    consulted,
+                    note=failure(drawn),
+                    samples=consulted.samples + len(drawn.samples),
+                    tokens=(consulted.tokens or 0) + (tokens or 0) if known else None,
                 )
                 consulted = yield from self._hear(consulted, labels, label, drawn.samples)
             odds += weights.other * consulted.opinion.weight if consulted.answers else 0.0

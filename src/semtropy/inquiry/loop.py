@@ -140,9 +140,8 @@ class Terms:
             raise InputError(
                 f"calibration is {self.calibration!r}: give a Calibration, as `calibrate` makes it"
             )
-        if (
-            self.calibration is not None and self.calibration.estimator == CLAIMS
-        ):  # short answers go without it
+        if self.calibration is not None and self.calibration.estimator == CLAIMS:
+            # Short answers go without it.
             object.__setattr__(self, "claim_calibration", self.calibration)
             object.__setattr__(self, "calibration", None)
         if not callable(self.rule) or isinstance(self.rule, type):

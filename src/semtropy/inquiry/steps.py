@@ -1,4 +1,4 @@
-"""A belief over two cases of which one holds: the average of the beliefs in each."""
+"""What is known after each round of an inquiry: of the answer as a whole, of its fields, and of its claims."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
-
-from ..nouns import Agreement, Belief, Distribution, Evidence, Partition, Sample, central_interval
+from ..nouns import Agreement, Belief, Distribution, Evidence, Partition, Sample, tails
 from ..verdict import Meaning, Outcome, Wording
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..nouns import Floats
     from ..second import Consulted
     from ..stopping import Reason, Spent
-
-
-# What is known after a round of sampling: of the answer as a whole, and of each field of a structured one.
 
 
 PENDING = Sample("")
@@ -267,7 +264,17 @@ class LabelledDraws:
         return evidence.as_bounds() if bounds else evidence
 
 
-HALVINGS = 50  # of the interval between the quantiles of both cases
+# A belief over two cases of which one holds: the average of the beliefs in each.
+
+
+HALVINGS = 50  # of the interval that a quantile lies in
+
+
+def _quantile(cdf: Callable[[float], float], level: float, low: float, high: float) -> float:
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if cdf(middle) >= level else (middle, high)
+    return high
 
 
 def mixed(one: Belief, other: Belief, weight: float) -> Belief:
@@ -307,10 +314,7 @@ class _MixedDistribution:
     def quantile(self, level: float) -> float:
         """The smallest entropy whose `cdf` reaches `level`; it lies between the quantiles of both cases."""
         low, high = sorted((self.one.quantile(level), self.other.quantile(level)))
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.cdf([middle])[0] >= level else (middle, high)
-        return high
+        return _quantile(lambda point: float(self.cdf([point])[0]), level, low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,23 +340,5 @@ class _MixedAgreement:
         """The central credible interval, or None where there is no distribution in one case."""
         if self.one.interval(level) is None or self.other.interval(level) is None:
             return None
-        return central_interval(_AgreementQuantiles(self), level)
-
-
-@dataclass(frozen=True, slots=True)
-class _AgreementQuantiles:
-    """The distribution of an agreement, from its probabilities below each point."""
-
-    agreement: Agreement
-
-    def cdf(self, points: Sequence[float] | Floats) -> Floats:
-        """P(agreement < point) for each point."""
-        return np.array([self.agreement.probability_below(float(point)) for point in points])
-
-    def quantile(self, level: float) -> float:
-        """The agreement that is exceeded with probability 1 - level."""
-        low, high = 0.0, 1.0
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.cdf([middle])[0] >= level else (middle, high)
-        return high
+        low, high = (_quantile(self.probability_below, share, 0.0, 1.0) for share in tails(level))
+        return low, high

@@ -1,4 +1,4 @@
-"""The samples of one question as arrays, so that studies can draw millions of subsamples."""
+"""One question as arrays: the relations of its texts, and its samples, of which studies draw millions of subsamples."""
 
 from __future__ import annotations
 

@@ -119,9 +119,8 @@ def parse_line(text: bytes, name: str, line: int) -> dict[str, Any]:
         ) from None
     except json.JSONDecodeError as error:
         hint = "" if text.endswith(b"\n") else "; the file ends here: was it truncated?"
-        column = (
-            min(error.pos, len(error.doc.rstrip("\r\n"))) + 1
-        )  # what is missing at the end is missing in this line
+        # What is missing at the end is missing in this line.
+        column = min(error.pos, len(error.doc.rstrip("\r\n"))) + 1
         message = f"is not JSON ({error.msg.lower()}, column {column}){hint}"
         raise RecordingError(message, path=name, line=line) from None
     except (ValueError, RecursionError) as error:
@@ -133,6 +132,15 @@ def parse_line(text: bytes, name: str, line: int) -> dict[str, Any]:
         if found:
             raise RecordingError(found[1], path=name, line=line, field=found[0])
     return fields
+
+
+def refuse_repeated(row: Row, ids: set[str], path: str) -> None:
+    """Add the id of a row that is to be written to `ids`, where it is not yet."""
+    if row.id in ids:
+        raise RecordingError(
+            f"{shown(row.id)} was already written: ids must be unique", path=path, field="id"
+        )
+    ids.add(row.id)
 
 
 class Writer:
@@ -177,17 +185,9 @@ class Writer:
 
     def write(self, row: Row | Mapping[str, Any]) -> None:
         """Append one question, validated as on reading."""
-        line = self.written + 2
-        checked = (
-            row if isinstance(row, Row) else Row(row, header=self.header, path=str(self.path), line=line)
-        )
-        if checked.id in self._ids:
-            raise RecordingError(
-                f"{shown(checked.id)} was already written: ids must be unique",
-                path=str(self.path),
-                field="id",
-            )
-        self._ids.add(checked.id)
+        line, path = self.written + 2, str(self.path)
+        checked = row if isinstance(row, Row) else Row(row, header=self.header, path=path, line=line)
+        refuse_repeated(checked, self._ids, path)
         self._put(checked, line)
         self.written += 1
 

@@ -13,7 +13,7 @@ import os
 import sys
 from dataclasses import dataclass
 
-from ..errors import InputError
+from ..errors import InputError, RecordingError
 
 LIFT = "set SEMTROPY_LIMITS=off if you trust the file"
 MEGABYTE = 1 << 20
@@ -74,18 +74,29 @@ def too_many_values(most: int) -> str:
     return f"holds more than {most:,} values: {LIFT}"
 
 
-def gunzip(data: bytes, allowed: int) -> bytes:
-    """Unpacked bytes: all of them, or somewhat more than `allowed`.
+def gunzip(data: bytes, limits: Limits, path: str) -> bytes:
+    """The JSON or the table in a gzip file at `path`; an error of the file where it is more than the limits allow.
 
-    >>> len(gunzip(gzip.compress(bytes(100)), 1000))
+    >>> len(gunzip(gzip.compress(bytes(100)), Limits(), "packed.jsonl.gz"))
     100
     """
-    chunks, size = [], 0
+    chunks, size, allowed = [], 0, limits.unpacked_bytes(len(data))
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
         while size <= allowed and (chunk := file.read(MEGABYTE)):
             chunks.append(chunk)
             size += len(chunk)
-    return b"".join(chunks)
+    refuse_unpacked(size, len(data), limits, path)
+    unpacked, most = b"".join(chunks), limits.most_values(len(data))
+    if json_values(unpacked) > most:
+        raise RecordingError(too_many_values(most), path=path)
+    return unpacked
+
+
+def refuse_unpacked(unpacked: int, size: int, limits: Limits, path: str) -> None:
+    """An error where the `size` bytes at `path` unpack to more than is allowed."""
+    allowed = limits.unpacked_bytes(size)
+    if unpacked > allowed:
+        raise RecordingError(f"unpacks to more than {allowed:,} bytes: {LIFT}", path=path)
 
 
 class Allowance:

@@ -14,10 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import MissingExtra, RecordingError
 from ..files import cannot_write, replacing
+from .jsonlines import refuse_repeated
 from .limits import LIFT, Limits
 from .schema import Header, Row, find_unwritable, shown
 
@@ -33,8 +34,17 @@ if TYPE_CHECKING:
 # schema does not name.
 
 
-def _text(value: Any) -> bool:
-    return type(value) is str and _is_utf8(value)
+class Column(NamedTuple):
+    """A type of column: whether a value fits it without loss, and its type in Arrow, given the library.
+
+    key   the key whose values it holds; None where the column has its name
+    null  whether a missing key is read back as null, which means the same there
+    """
+
+    fits: Callable[[Any], bool]
+    arrow: Callable[[Any], Any]
+    key: str | None = None
+    null: bool = False
 
 
 def _is_utf8(text: str) -> bool:
@@ -45,55 +55,51 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _whole(value: Any) -> bool:
-    return type(value) is int and -(2**63) <= value < 2**63
+def _list(of: Column) -> Column:
+    return Column(
+        lambda value: type(value) is list and all(map(of.fits, value)), lambda pa: pa.list_(of.arrow(pa))
+    )
 
 
-def _listed(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: type(value) is list and all(map(fits, value))
+def _struct(layout: Layout) -> Column:
+    return Column(lambda value: type(value) is dict, lambda pa: pa.struct(_fields(layout, pa)))
 
 
-def _float(value: Any) -> bool:
-    return type(value) is float
+def _fields(layout: Layout, pa: Any) -> list[tuple[str, Any]]:
+    """The columns of a layout and their types in Arrow; what has no column is in the last."""
+    return [*((name, column.arrow(pa)) for name, column in layout.items()), ("extra", pa.string())]
 
 
-def _truth(value: Any) -> bool:
-    return type(value) is bool
+Layout = Mapping[str, Column]
 
+TEXT = Column(lambda value: type(value) is str and _is_utf8(value), lambda pa: pa.string())
+WHOLE = Column(lambda value: type(value) is int and -(2**63) <= value < 2**63, lambda pa: pa.int64())
+FLOAT = Column(lambda value: type(value) is float, lambda pa: pa.float64())
+TRUTH = Column(lambda value: type(value) is bool, lambda pa: pa.bool_())
 
-def _object(value: Any) -> bool:
-    return type(value) is dict
-
-
-def _tokens(value: Any) -> bool:
-    return _listed(_whole)(value) or _listed(_text)(value)
-
-
-Layout = Mapping[str, tuple[Callable[[Any], bool], bool]]
-
-# Column -> (whether a value fits it, whether a missing key is read back as null, which means the same there).
-ROW: Layout = {
-    "id": (_text, False),
-    "question": (_text, False),
-    "context": (_text, True),
-    "references": (_listed(_text), False),
-    "answer": (_object, False),
-    "samples": (_listed(_object), False),
-    "p_true": (_float, False),
-}
 ANSWER: Layout = {
-    "text": (_text, False),
-    "logprob": (_float, False),
-    "token_logprobs": (_listed(_float), False),
-    "correct": (_truth, True),
+    "text": TEXT,
+    "logprob": FLOAT,
+    "token_logprobs": _list(FLOAT),
+    "correct": TRUTH._replace(null=True),
 }
 SAMPLE: Layout = {
-    "text": (_text, False),
-    "logprob": (_float, False),
-    "token_logprobs": (_listed(_float), False),
-    "tokens": (_tokens, False),
-    "complete": (_truth, False),
-    "meaning": (_whole, False),
+    "text": TEXT,
+    "logprob": FLOAT,
+    "token_logprobs": _list(FLOAT),
+    "tokens": _list(WHOLE),
+    "token_texts": _list(TEXT)._replace(key="tokens"),
+    "complete": TRUTH,
+    "meaning": WHOLE,
+}
+ROW: Layout = {
+    "id": TEXT,
+    "question": TEXT,
+    "context": TEXT._replace(null=True),
+    "references": _list(TEXT),
+    "answer": _struct(ANSWER),
+    "samples": _list(_struct(SAMPLE)),
+    "p_true": FLOAT,
 }
 
 
@@ -103,17 +109,15 @@ def pack(held: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     >>> pack({"text": "4", "logprob": -1, "accuracy": 0.5}, SAMPLE)["extra"]
     '{"logprob": -1, "accuracy": 0.5}'
     """
-    columns: dict[str, Any] = {}
-    for name, (fits, _) in layout.items():
-        value = held.get(name)
-        columns[name] = value if value is not None and fits(value) else None
-    rest = {key: value for key, value in held.items() if not _has_column(key, value, columns, layout)}
+    columns: dict[str, Any] = dict.fromkeys(layout)
+    rest = dict(held)
+    for name, column in layout.items():
+        key = column.key or name
+        value = rest.get(key)
+        if column.null if value is None else column.fits(value):
+            columns[name] = rest.pop(key, None)
     columns["extra"] = json.dumps(rest) if rest else None
     return columns
-
-
-def _has_column(key: str, value: Any, columns: Mapping[str, Any], layout: Layout) -> bool:
-    return key in layout and (columns[key] is not None or (value is None and layout[key][1]))
 
 
 def unpack(columns: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
@@ -123,7 +127,11 @@ def unpack(columns: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     >>> unpack(pack(held, SAMPLE), SAMPLE) == held
     True
     """
-    held = {key: columns[key] for key, (_, null) in layout.items() if columns[key] is not None or null}
+    held = {
+        column.key or name: columns[name]
+        for name, column in layout.items()
+        if columns[name] is not None or column.null
+    }
     if columns["extra"] is None:
         return held
     with suppress(ValueError, RecursionError):
@@ -258,30 +266,7 @@ def _arrow() -> Any:
 
 
 def _schema(pa: Any, header: Header) -> Any:
-    text, number, whole, truth = pa.string(), pa.float64(), pa.int64(), pa.bool_()
-    numbers = pa.list_(number)
-    answer = {"text": text, "logprob": number, "token_logprobs": numbers, "correct": truth, "extra": text}
-    sample = {
-        "text": text,
-        "logprob": number,
-        "token_logprobs": numbers,
-        "tokens": pa.list_(whole),
-        "token_texts": pa.list_(text),
-        "complete": truth,
-        "meaning": whole,
-        "extra": text,
-    }
-    columns = {
-        "id": text,
-        "question": text,
-        "context": text,
-        "references": pa.list_(text),
-        "answer": pa.struct(list(answer.items())),
-        "samples": pa.list_(pa.struct(list(sample.items()))),
-        "p_true": number,
-        "extra": text,
-    }
-    return pa.schema(list(columns.items()), metadata={METADATA: json.dumps(dict(header))})
+    return pa.schema(_fields(ROW, pa), metadata={METADATA: json.dumps(dict(header))})
 
 
 def write_parquet(
@@ -300,7 +285,7 @@ def write_parquet(
             pa.parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
         ):
             while group := list(islice(checked, ROWS_PER_GROUP)):
-                writer.write_table(pa.Table.from_arrays(_arrays(group, schema), schema=schema))
+                writer.write_table(pa.Table.from_pylist(list(map(_columns, group)), schema))
                 written += len(group)
     except OSError as error:
         raise RecordingError(cannot_write(error), path=str(path)) from None
@@ -311,11 +296,7 @@ def _checked(rows: Iterable[Row | Mapping[str, Any]], header: Header, path: Path
     ids: set[str] = set()
     for place, row in enumerate(rows, start=1):
         checked = row if isinstance(row, Row) else Row(row, header=header, path=f"{path}, row {place}")
-        if checked.id in ids:
-            raise RecordingError(
-                f"{shown(checked.id)} was already written: ids must be unique", path=str(path), field="id"
-            )
-        ids.add(checked.id)
+        refuse_repeated(checked, ids, str(path))
         yield dict(_writable(checked, path, place))
 
 
@@ -327,35 +308,13 @@ def _writable(held: _Part, path: Path, row: int | None) -> _Part:
     return held
 
 
-def _arrays(rows: list[dict[str, Any]], schema: pa.Schema) -> list[Any]:
-    import pyarrow as pa
-
-    packed = [_shown(pack(row, ROW), row, "id", "question") for row in rows]
-    answers = [
-        None if row["answer"] is None else _shown(pack(row["answer"], ANSWER), row["answer"])
-        for row in packed
-    ]
-    samples = [_shown(pack(sample, SAMPLE), sample) for row in packed for sample in row["samples"]]
-    for sample in samples:
-        spelled = sample["tokens"] is not None and any(isinstance(token, str) for token in sample["tokens"])
-        sample["token_texts"] = sample["tokens"] if spelled else None
-        sample["tokens"] = None if spelled else sample["tokens"]
-    ends = [0]
-    for row in packed:
-        ends.append(ends[-1] + len(row["samples"]))
-    inner = schema.field("samples").type.value_type
-    columns = [pa.array([sample[field.name] for sample in samples], field.type) for field in inner]
-    struct = pa.StructArray.from_arrays(columns, fields=list(inner))
-    special = {
-        "answer": pa.array(answers, schema.field("answer").type),
-        "samples": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), struct),
-    }
-    return [
-        special[field.name]
-        if field.name in special
-        else pa.array([row[field.name] for row in packed], field.type)
-        for field in schema
-    ]
+def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row, its answer and its samples."""
+    columns = _shown(pack(row, ROW), row, "id", "question")
+    answer = columns["answer"]
+    columns["answer"] = None if answer is None else _shown(pack(answer, ANSWER), answer)
+    columns["samples"] = [_shown(pack(sample, SAMPLE), sample) for sample in columns["samples"]]
+    return columns
 
 
 def _shown(columns: dict[str, Any], held: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -452,15 +411,14 @@ def _compare(found: pa.Schema, expected: pa.Schema, name: str) -> None:
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    lists = batch.column("samples")
-    samples = _objects(lists.flatten(), SAMPLE)
-    sizes = lists.value_lengths().to_pylist()
-    plain = {name: column_values(batch.column(name)) for name in (*ROW, "extra") if name != "samples"}
-    for place, size in enumerate(sizes):
-        columns = {name: values[place] for name, values in plain.items()}
-        if columns["answer"] is not None:
-            columns["answer"] = unpack(columns["answer"], ANSWER)
-        columns["samples"] = None if size is None else list(islice(samples, size))
+    """Converting column by column is far faster than object by object."""
+    names = [*ROW, "extra"]
+    for values in zip(*(column_values(batch.column(name)) for name in names), strict=True):
+        columns = dict(zip(names, values, strict=True))
+        answer, samples = columns["answer"], columns["samples"]
+        columns["answer"] = None if answer is None else unpack(answer, ANSWER)
+        if samples is not None:
+            columns["samples"] = [{} if each is None else unpack(each, SAMPLE) for each in samples]
         yield unpack(columns, ROW)
 
 
@@ -486,15 +444,3 @@ def column_values(array: Any) -> list[Any]:
         return [held if valid else None for held, valid in zip(objects, known, strict=True)]
     values: list[Any] = array.to_pylist()
     return values
-
-
-def _objects(structs: pa.StructArray, layout: Layout) -> Iterator[dict[str, Any]]:
-    """Yield the structs as dicts; converting column by column is far faster than struct by struct."""
-    fields = {field.name: column_values(structs.field(place)) for place, field in enumerate(structs.type)}
-    texts = fields.pop("token_texts")
-    fields["tokens"] = [
-        ids if text is None else text for ids, text in zip(fields["tokens"], texts, strict=True)
-    ]
-    names = list(fields)
-    for values in zip(*fields.values(), strict=True):
-        yield unpack(dict(zip(names, values, strict=True)), layout)

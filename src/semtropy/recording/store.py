@@ -1,4 +1,4 @@
-"""Crash-safe storage of a recording while it is being written: a folder of immutable parts.
+"""Crash-safe storage of a recording while it is being written, and after: a folder of immutable parts.
 
     run/
       manifest.json                    the recording's header, and the identity that a resumed run must share
@@ -7,49 +7,216 @@
       lock                             held by the writer; the operating system releases it when the writer ends
 
 A part is written under a temporary name, synced and renamed, so a commit is complete or absent. Parts are never
-changed; a pack replaces the parts whose numbers it spans, with the same rows byte for byte.
+changed; a pack replaces the parts whose numbers it spans, with the same rows byte for byte. Reading takes no lock and
+is safe while a run is writing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import gzip
 import hashlib
 import json
 import math
 import os
+import re
 import socket
+import stat
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import RecordingError, StoreError
-from ..files import explained, open_own
-from .formats import (
-    FORMAT,
-    MANIFEST,
-    Part,
-    checksum,
-    is_store,
-    open_recording,
-    parse_row,
-    question_digest,
-    read_manifest,
-    read_stored,
-    row_lines,
-    row_question,
-    store_parts,
-    write_recording,
-)
-from .schema import Header
+from ..files import cannot_read, explained, open_own
+from .jsonlines import named_header, parse_line
+from .limits import Limits, gunzip
+from .schema import Header, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from .schema import Row
+MANIFEST = "manifest.json"
+FORMAT = 1
+SURVEYS = 10  # attempts to list the parts while a writer is packing them
+_PART = re.compile(r"(part|pack)-(\d{8})(?:-(\d{8}))?-([0-9a-f]{8})\.jsonl(\.gz)?")
+_INDEX = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","index":(\d{1,18}),')
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """One file of rows: its first and last commit, and the checksum in its name."""
+
+    first: int
+    last: int
+    checksum: str
+    path: Path
+
+    @classmethod
+    def parse(cls, path: Path) -> Part | None:
+        """The part at `path`, or None if that is not the name of a part."""
+        found = _PART.fullmatch(path.name)
+        if found is None:
+            return None
+        first = int(found[2])
+        return cls(first, int(found[3] or first), found[4], path)
+
+    @property
+    def packed(self) -> bool:
+        """Whether this is a pack: many commits in one compressed file that is never removed."""
+        return self.path.suffix == ".gz"
+
+    def read(self, limits: Limits | None = None) -> bytes:
+        """The rows as bytes, verified against the checksum."""
+        try:
+            raw = read_stored(self.path)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise RecordingError(cannot_read(error), path=str(self.path)) from None
+        try:
+            data = gunzip(raw, limits or Limits.default(), str(self.path)) if self.packed else raw
+        except (OSError, EOFError, zlib.error) as error:
+            raise RecordingError(f"not a readable gzip file ({error})", path=str(self.path)) from error
+        if checksum(data) != self.checksum:
+            raise RecordingError(
+                f"the file has changed since it was written (checksum {checksum(data)}, not {self.checksum})",
+                path=str(self.path),
+            )
+        return data
+
+    def lines(self, limits: Limits | None = None) -> list[bytes]:
+        """The rows as lines of JSON without their newlines."""
+        return self.read(limits).split(b"\n")[:-1]
+
+
+def read_stored(path: Path) -> bytes:
+    """The bytes of a file of a store; a folder from others may hold a pipe, which blocks, or a link to a device."""
+    if stat.S_ISREG(found := path.stat().st_mode) or stat.S_ISDIR(found):
+        return path.read_bytes()
+    raise OSError(errno.EINVAL, "it is not a file")
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` is a folder with a manifest."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The manifest of a store: the recording's `header` and the `identity` that a resumed run must share."""
+    path = Path(folder) / MANIFEST
+    try:
+        manifest = json.loads(read_stored(path))
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{folder} has no {MANIFEST}: it is not a folder written by `semtropy generate`"
+        ) from error
+    except OSError as error:
+        raise RecordingError(cannot_read(error), path=str(path)) from None
+    except (ValueError, RecursionError) as error:
+        raise RecordingError(f"not JSON ({error})", path=str(path)) from error
+    if not isinstance(manifest, dict) or manifest.get("semtropy_store") != FORMAT:
+        raise RecordingError(f"expected semtropy_store {FORMAT}", path=str(path), field="semtropy_store")
+    for field in ("header", "identity"):
+        if not isinstance(manifest.get(field), dict):
+            raise RecordingError("expected an object", path=str(path), field=field)
+    named_header(manifest["header"], str(path))
+    return manifest
+
+
+def store_parts(folder: str | os.PathLike[str]) -> list[Part]:
+    """The parts in order, without those that a pack replaces."""
+    found = filter(None, map(Part.parse, Path(folder).iterdir()))
+    live: list[Part] = []
+    for part in sorted(found, key=lambda part: (part.first, -part.last)):
+        if not live or part.first > live[-1].last:
+            live.append(part)
+    return live
+
+
+def row_lines(folder: str | os.PathLike[str]) -> Iterator[bytes]:
+    """Yield every row of a store as the line of JSON that was written, in the order of the questions.
+
+    Questions finish in any order on a cluster; rows are sorted by their `index`. Memory holds one number per row, the
+    parts not yet packed and a few packs. While a writer is active, the rows committed before reading began are read.
+    """
+    return (line for _, _, line in _ordered(folder))
+
+
+def _ordered(
+    folder: str | os.PathLike[str], limits: Limits | None = None
+) -> Iterator[tuple[Part, int, bytes]]:
+    """Yield part, line number and line of every row, sorted by `index`; rows without one follow in commit order."""
+    parts, loose, places = _survey(folder, limits)
+    packed = functools.lru_cache(maxsize=64)(lambda number: parts[number].lines(limits))
+    for _, number, at in places:
+        lines = loose[number] if number in loose else packed(number)
+        yield parts[number], at + 1, lines[at]
+
+
+Survey = tuple[list[Part], dict[int, list[bytes]], list[tuple[float, int, int]]]
+
+
+def _survey(folder: str | os.PathLike[str], limits: Limits | None) -> Survey:
+    """The parts, the lines of those a writer may still pack and remove, and the sorted position of every row."""
+    for _ in range(SURVEYS):
+        parts, loose, places = store_parts(folder), {}, []
+        try:
+            for number, part in enumerate(parts):
+                lines = part.lines(limits)
+                places += [(_index(line), number, at) for at, line in enumerate(lines)]
+                if not part.packed:
+                    loose[number] = lines
+        except FileNotFoundError:
+            continue  # packed meanwhile: its rows are in the pack now
+        return parts, loose, sorted(places)
+    raise StoreError(f"{folder} changed every time it was read: is another program removing its files?")
+
+
+def _index(line: bytes) -> float:
+    found = _INDEX.match(line)
+    return int(found[1]) if found else math.inf
+
+
+def read_store(folder: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Header | Row]:
+    """Yield the header, then the rows; a run may still be writing."""
+    header = Header(read_manifest(folder)["header"])
+    yield header
+    for part, number, line in _ordered(folder, limits):
+        yield parse_row(line, header, part, number)
+
+
+def parse_row(line: bytes, header: Header, part: Part, number: int) -> Row:
+    """Parse a line of a part; errors name part, line and field."""
+    name = str(part.path)
+    return Row(parse_line(line + b"\n", name, number), header=header, path=name, line=number)
+
+
+def row_question(line: bytes, path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The id of the row on a line read from `path`, and a digest of what was asked."""
+    try:
+        row = json.loads(line)
+        return str(row["id"]), question_digest(row)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RecordingError(f"not a row ({error})", path=str(path)) from error
+
+
+def question_digest(row: Mapping[str, Any]) -> str:
+    """A digest of what a row asks: its question, its context and the answers that count as correct."""
+    asked = [row.get("question"), row.get("context"), list(row.get("references") or ())]
+    return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
+
+
+def checksum(data: bytes) -> str:
+    """The CRC-32 of `data` in hexadecimal, as in the name of a part."""
+    return f"{zlib.crc32(data):08x}"
+
+
+# The writer.
+
 
 PACK_AFTER = 256  # commits; keeps the folder of a million questions below a few thousand files
 
@@ -271,118 +438,7 @@ def _brief(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-# Operations on recordings and recording folders: summarise, verify, merge, export.
-
-
 _COMMIT = 256  # rows per commit when stores are merged
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Counts over a recording; None where unknown."""
-
-    header: dict[str, Any]
-    questions: int
-    samples: int
-    tokens: int | None
-    graded: int
-    correct: int
-    clustered: int
-    p_true: int
-    parts: int | None
-
-
-def summarise(path: str | os.PathLike[str]) -> Summary:
-    """Count questions, samples, grades and so on of a recording; memory holds one row at a time."""
-    stream = open_recording(path, allow_empty=True)
-    questions = samples = tokens = graded = correct = clustered = p_true = 0
-    tokens_known = True
-    for row in stream.rows:
-        held = row["samples"]
-        questions += 1
-        samples += len(held)
-        for sample in held:
-            lengths = sample.get("tokens") or sample.get("token_logprobs")
-            tokens += len(lengths or ())
-            tokens_known = tokens_known and lengths is not None
-        grade = (row.get("answer") or {}).get("correct")
-        graded += grade is not None
-        correct += grade is True
-        clustered += row.clustered
-        p_true += row.p_true is not None
-    parts = len(store_parts(path)) if is_store(path) else None
-    known = tokens if tokens_known and samples else None
-    header = dict(stream.header)
-    return Summary(header, questions, samples, known, graded, correct, clustered, p_true, parts)
-
-
-def verify(path: str | os.PathLike[str]) -> list[str]:
-    """The faults of a recording, one sentence each; an empty list if there are none.
-
-    Reads every byte and checks the checksums of a folder's parts, the schema of every row, duplicate ids, and that the
-    probabilities of a question's distinct sequences do not sum above 1.
-    """
-    faults: list[str] = []
-    if not is_store(path):
-        try:
-            for row in open_recording(path).rows:
-                faults += _mass_faults(row)
-        except RecordingError as error:
-            faults.append(str(error))
-        return faults
-    header = Header(read_manifest(path)["header"])
-    first_seen: dict[str, str] = {}
-    indices: set[int] = set()
-    for part in store_parts(path):
-        try:
-            lines = part.lines()
-        except RecordingError as error:
-            faults.append(str(error))
-            continue
-        for number, line in enumerate(lines, start=1):
-            try:
-                row = parse_row(line, header, part, number)
-            except RecordingError as error:
-                faults.append(str(error))
-                continue
-            if type(index := row.get("index")) is int:
-                indices.add(index)
-            place = f"{part.path.name}, line {number}"
-            if first_seen.setdefault(row.id, place) != place:
-                faults.append(f"{place}: id {row.id!r} is already used in {first_seen[row.id]}")
-            faults += _mass_faults(row)
-    return faults + _missing_parts(path, indices)
-
-
-def _missing_parts(path: str | os.PathLike[str], indices: set[int]) -> list[str]:
-    """The parts that were removed, where questions are missing too: another run may have asked them again."""
-    if len(indices) == max(indices, default=-1) + 1:
-        return []
-    parts = store_parts(path)
-    gaps = [(a.last + 1, b.first - 1) for a, b in pairwise(parts) if b.first > a.last + 1]
-    if parts and parts[0].first:
-        gaps.insert(0, (0, parts[0].first - 1))
-    return [
-        f"{path}: part {first:08d}{'' if first == last else f' to {last:08d}'} is missing: run `semtropy generate` "
-        "again to ask its questions"
-        for first, last in gaps
-    ]
-
-
-def _mass_faults(row: Row) -> Iterator[str]:
-    mass = probability_mass(row)
-    if mass > 1 + 1e-3:
-        yield f"{row.path}, line {row.line}: the probabilities of its distinct sequences sum to {mass:.4f}, above 1"
-
-
-def probability_mass(row: Row) -> float:
-    """The total probability of a question's distinct complete sequences; at most 1 up to rounding."""
-    seen = {
-        sample.tokens if sample.tokens is not None else (sample.text, sample.logprob): sample.logprob
-        for sample in row.samples
-        if sample.complete and sample.logprob is not None
-    }
-    return math.fsum(math.exp(logprob) for logprob in seen.values() if logprob is not None)
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], target: str | os.PathLike[str]) -> int:
@@ -423,9 +479,3 @@ def _refuse_stranger(
     if here != there:
         keys = ", ".join(key for key in sorted({*here, *there}) if here.get(key) != there.get(key))
         raise StoreError(f"{source} is another run than {first}: they differ in {keys}")
-
-
-def export(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
-    """Write a recording as one file (.jsonl, .jsonl.gz or .parquet), rows in the order of the questions."""
-    stream = open_recording(source, allow_empty=True)
-    return write_recording(target, stream.header, stream.rows)

@@ -1,7 +1,8 @@
 """JSON as models write it: found inside prose or a code fence, with the place of every value in the text.
 
-The places tell which tokens a field's value ends at, for its lower bound (`bounds`). Numbers are decimals, so that
-0.1 stays 0.1. A key that appears twice makes a document invalid: readers disagree about which of the two counts.
+The places tell which tokens a field's value ends at, for its lower bound (`sample_with_bound`). Numbers are decimals,
+so that 0.1 stays 0.1. A key that appears twice makes a document invalid: readers disagree about which of the two
+counts.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evidence import MOST_EXCESS
 from ..inquiry.steps import UNPARSED_TEXT, FieldReading, OwnValues
@@ -137,33 +137,32 @@ SUM_SLACK = 1e-6  # by which a sum of token log-probabilities may differ from th
 def sample_with_bound(sample: Sample, text: str, node: Node | None, *, beginnings: bool) -> Sample:
     """The field's `text` with the log-probability of the event that bounds it: the beginning, or the whole answer."""
     if not beginnings:
-        return Sample(text, sample.logprob, _identity(sample), None, sample.complete)
-    found = None if node is None else _beginning(sample.text, sample.tokens, sample.token_logprobs, node)
+        tokens = (sample.text,) if sample.tokens is None else sample.tokens
+        return Sample(text, sample.logprob, tokens, None, sample.complete)
+    found = None if node is None else _beginning(sample, node)
     logprob, tokens = (None, (sample.text,)) if found is None else found
     return Sample(text, logprob, tokens, None, sample.complete)
 
 
-def answer_with_bound(answer: Sample, text: str, node: Node | None, *, beginnings: bool) -> Sample:
-    """The same for the judged answer, where its token log-probabilities are those of the samples' temperature."""
-    bounded = replace(answer, logprob=answer.sampling_logprob)
-    if beginnings and not _sampling_tokens(answer):
-        bounded = replace(bounded, token_logprobs=None)
-    made = sample_with_bound(bounded, text, node, beginnings=beginnings)
-    return replace(made, logprob=None, sampling_logprob=made.logprob)
+def as_drawn(answer: Sample) -> Sample:
+    """The judged answer as one of the samples: its log-probabilities are at their temperature, or unknown."""
+    whole = answer.prefix_logprob if answer.sampling_logprob is None else answer.sampling_logprob
+    parts = answer.token_logprobs
+    if whole is None or parts is None or abs(math.fsum(parts) - whole) > SUM_SLACK * (1 + abs(whole)):
+        parts = None
+    return replace(answer, logprob=answer.sampling_logprob, token_logprobs=parts, temperature=None)
+
+
+def as_judged(drawn: Sample) -> Sample:
+    """The inverse, for a part of the answer."""
+    return replace(drawn, logprob=None, sampling_logprob=drawn.logprob)
 
 
 def begins(sample: Sample) -> bool:
     """Whether the tokens of a sample spell its text, so that the probability of its beginning is known."""
     if sample.temperature not in (None, 1.0):
         return False
-    return _spelled(sample.text, sample.tokens, sample.token_logprobs) is not None
-
-
-def answer_begins(answer: Sample) -> bool:
-    """The same for the judged answer: its tokens must have log-probabilities at the samples' temperature."""
-    return (
-        _sampling_tokens(answer) and _spelled(answer.text, answer.tokens, answer.token_logprobs) is not None
-    )
+    return _spelled(sample) is not None
 
 
 def certain_before(sample: Sample, node: Node | None, earlier: Sequence[tuple[int, int]]) -> bool:
@@ -171,13 +170,11 @@ def certain_before(sample: Sample, node: Node | None, earlier: Sequence[tuple[in
 
     Keys and marks are left out: where an endpoint is restricted to a schema, it writes them whatever it would say.
     """
-    place = None if node is None else _value_tokens(sample, node)
-    pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
-    if place is None or pieces is None or sample.token_logprobs is None:
+    place, spelled = None if node is None else _value_tokens(sample, node), _spelled(sample)
+    if place is None or spelled is None or sample.token_logprobs is None:
         return False
-    blanks, *spelled = pieces
-    total, end = 0.0, -blanks
-    for piece, logprob in zip(spelled[: place.start], sample.token_logprobs, strict=False):
+    total, end = 0.0, -spelled.blanks
+    for piece, logprob in zip(spelled.pieces[: place.start], sample.token_logprobs, strict=False):
         start, end = end, end + len(piece)
         total += logprob if any(start < last and end > first for first, last in earlier) else 0.0
     return total >= math.log(CERTAIN)
@@ -209,13 +206,6 @@ def sample_with_own(sample: Sample, text: str, node: Node | None) -> Sample:
     )
 
 
-def answer_with_own(answer: Sample, text: str, node: Node | None) -> Sample:
-    """The same for the judged answer, where its token log-probabilities are those of the samples' temperature."""
-    known = answer if _sampling_tokens(answer) else replace(answer, token_logprobs=None)
-    made = sample_with_own(known, text, node)
-    return replace(made, logprob=None, sampling_logprob=made.logprob)
-
-
 def pooled(values: Sequence[Sample]) -> list[Sample] | None:
     """Values with the same tokens get the mean of their probabilities; None where together they have more than 1.
 
@@ -241,11 +231,11 @@ def pooled(values: Sequence[Sample]) -> list[Sample] | None:
 
 def _value_tokens(sample: Sample, node: Node) -> range | None:
     """The places of the tokens that spell a value and its end; None where they spell words of something else too."""
-    pieces = _spelled(sample.text, sample.tokens, sample.token_logprobs)
-    if pieces is None:
+    spelled = _spelled(sample)
+    if spelled is None:
         return None
-    first, start = None, -pieces[0]
-    for place, piece in enumerate(pieces[1:]):
+    first, start = None, -spelled.blanks
+    for place, piece in enumerate(spelled.pieces):
         end = start + len(piece)
         if first is None and end > node.start:
             first = place
@@ -256,7 +246,7 @@ def _value_tokens(sample: Sample, node: Node) -> range | None:
             return None if words or first is None else range(first, place + 1)
         start = end
     # The value is the last thing said, and the end token is left out.
-    return None if first is None or start < node.end else range(first, len(pieces) - 1)
+    return None if first is None or start < node.end else range(first, len(spelled.pieces))
 
 
 def _closed_at(node: Node, text: str) -> int:
@@ -269,48 +259,37 @@ def _has_words(text: str) -> bool:
     return any(character.isalnum() for character in text)
 
 
-def _sampling_tokens(answer: Sample) -> bool:
-    parts = answer.token_logprobs
-    whole = answer.prefix_logprob if answer.sampling_logprob is None else answer.sampling_logprob
-    return (
-        whole is not None
-        and parts is not None
-        and abs(math.fsum(parts) - whole) <= SUM_SLACK * (1 + abs(whole))
-    )
-
-
-def _identity(sample: Sample) -> tuple[Token, ...]:
-    """What distinguishes the sequence: its tokens where known, else the whole text, not the field's."""
-    return sample.tokens if sample.tokens is not None else (sample.text,)
-
-
-def _beginning(
-    text: str, tokens: Sequence[Token] | None, logprobs: Sequence[float] | None, node: Node
-) -> tuple[float, tuple[Token, ...]] | None:
+def _beginning(sample: Sample, node: Node) -> tuple[float, tuple[Token, ...]] | None:
     """The log-probability of the tokens up to the end of a value, and these tokens; None where it is unknown."""
-    pieces = _spelled(text, tokens, logprobs)
-    if pieces is None or tokens is None or logprobs is None:
+    spelled = _spelled(sample)
+    if spelled is None or sample.token_logprobs is None:
         return None
-    total = -pieces[0]
-    for place, piece in enumerate(pieces[1:]):
-        total += len(piece)
-        if total >= _closed_at(node, text):
-            return min(0.0, math.fsum(logprobs[: place + 1])), tuple(tokens[: place + 1])
+    end = -spelled.blanks
+    for count, piece in enumerate(spelled.pieces, start=1):
+        end += len(piece)
+        if end >= _closed_at(node, sample.text):
+            return min(0.0, math.fsum(sample.token_logprobs[:count])), spelled.pieces[:count]
     return None
 
 
-def _spelled(
-    text: str, tokens: Sequence[Token] | None, logprobs: Sequence[float] | None
-) -> tuple[int, *tuple[str, ...]] | None:
-    """The number of blanks before the text, and the tokens as texts, if together they spell it."""
+class _Spelled(NamedTuple):
+    """The tokens of a sample as texts that together spell it, and the number of blanks before its text."""
+
+    pieces: tuple[str, ...]
+    blanks: int
+
+
+def _spelled(sample: Sample) -> _Spelled | None:
+    """None where the tokens do not spell the text, or where their log-probabilities are unknown."""
+    text, tokens, logprobs = sample.text, sample.tokens, sample.token_logprobs
     if not tokens or not logprobs or len(tokens) != len(logprobs):
         return None
-    pieces = [token for token in tokens if isinstance(token, str)]
+    pieces = tuple(token for token in tokens if isinstance(token, str))
     joined = "".join(pieces)
     blanks = len(joined) - len(joined.lstrip())
     if len(pieces) != len(tokens) or not text or not joined.startswith(text, blanks):
         return None
-    return blanks, *pieces
+    return _Spelled(pieces, blanks)
 
 
 @dataclass(slots=True)
@@ -368,9 +347,10 @@ class SideBySide:
         samples: tuple[Sample, ...],
         found: Sequence[LabelledAnswer | None],
     ) -> None:
-        self._answer, self._own, self._samples, self._found = answer, own, samples, found
+        self._answer = None if answer is None else as_drawn(answer)
+        self._own, self._samples, self._found = own, samples, found
         # An answer that begins well may still end as invalid JSON: where one did, only whole answers are bounds.
-        known = any(map(begins, samples)) or (answer is not None and answer_begins(answer))
+        known = any(map(begins, samples)) or (self._answer is not None and begins(self._answer))
         self._beginnings = None not in found and known
 
     def readings(self) -> Iterator[FieldReading]:
@@ -399,10 +379,9 @@ class SideBySide:
         certain = [each is not None and each.certain_before(sample, path) for sample, each in pairs]
         answer = None
         if self._answer is not None and self._own is not None and reading.answer is not None:
-            mine = self._own.node(path)
-            answer = answer_with_own(self._answer, reading.answer.text, mine)
+            answer = as_judged(sample_with_own(self._answer, reading.answer.text, self._own.node(path)))
             answer = weighed_by_samples(answer, values)
-            if answer_begins(self._answer):
+            if begins(self._answer):
                 certain = [self._own.certain_before(self._answer, path)]
             values.append(replace(answer, logprob=answer.sampling_logprob))
         known = any(value.logprob is not None or value.prefix_logprob is not None for value in values)
@@ -477,8 +456,9 @@ class SideBySide:
             texts.append(sample_with_bound(sample, text, value, beginnings=self._beginnings))
         answer = None
         if self._answer is not None and self._own is not None:
-            text = _shown(self._own.node(path), label, node)
-            answer = answer_with_bound(self._answer, text, self._own.node(path), beginnings=self._beginnings)
+            value = self._own.node(path)
+            text = _shown(value, label, node)
+            answer = as_judged(sample_with_bound(self._answer, text, value, beginnings=self._beginnings))
         shown = None if node is None else plain(node)
         return FieldReading(name, shown, leaf.required, answer, tuple(texts), label, tuple(labels))
 

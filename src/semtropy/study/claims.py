@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
-from ..claims import ClaimPrior, posterior, relate
+from ..claims import posterior, relate
 from ..claims.relating import votes
 from ..errors import InputError
 from ..meaning import load_judge
@@ -27,12 +27,9 @@ from ..recording import read_recording
 from .evaluate.metrics import auroc
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..nouns import Floats, Judge
     from ..recording import Row
-
-    Bools = NDArray[np.bool_]
+    from .evaluate.metrics import Bools
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -125,23 +122,23 @@ def _votes(row: Row, claims: Sequence[Mapping[str, Any]], name: str) -> Floats:
 # Each method gives a score for every claim of an answer: higher means wrong. None where it lacks what it needs.
 
 
-def _pooled(answer: LongAnswer, prior: ClaimPrior | None) -> Floats:
-    return 1 - np.array([belief.mean for belief in posterior(answer.votes, prior=prior)])
+def _pooled(answer: LongAnswer) -> Floats:
+    return 1 - np.array([belief.mean for belief in posterior(answer.votes)])
 
 
-def _share(answer: LongAnswer, _: object) -> Floats:
+def _share(answer: LongAnswer) -> Floats:
     """SelfCheckGPT with a prompted judge: the share of samples that do not support the claim."""
     return np.asarray(1 - (answer.supports > 0.5).mean(axis=1))
 
 
-def _selfcheck(answer: LongAnswer, _: object) -> Floats | None:
+def _selfcheck(answer: LongAnswer) -> Floats | None:
     """SelfCheckGPT-NLI: the mean of P(contradicts) / (P(contradicts) + P(supports))."""
     if answer.contradicts is None:
         return None
     return np.asarray(_ratio(answer.contradicts, answer.supports).mean(axis=1))
 
 
-def _luq(answer: LongAnswer, _: object) -> Floats | None:
+def _luq(answer: LongAnswer) -> Floats | None:
     """LUQ for claims: one minus the mean of P(supports) / (P(supports) + P(contradicts)), silence counting as none."""
     if answer.contradicts is None:
         return None
@@ -154,7 +151,7 @@ def _ratio(one: Floats, other: Floats) -> Floats:
     return np.divide(one, total, out=np.full_like(one, 0.5), where=total > 1e-9)
 
 
-def _closeness(answer: LongAnswer, _: object) -> Floats:
+def _closeness(answer: LongAnswer) -> Floats:
     """Closeness centrality of claims in the graph of claims and answers that support them, the answer included."""
     claims, samples = answer.supports.shape
     joined = np.hstack([np.ones((claims, 1)), answer.supports > 0.5])  # the answer makes all its claims
@@ -167,11 +164,13 @@ def _closeness(answer: LongAnswer, _: object) -> Floats:
     return np.asarray(1 - (found / np.maximum(total, 1)) * (found / max(nodes - 1, 1)))
 
 
-def _stated(answer: LongAnswer, _: object) -> Floats | None:
+def _stated(answer: LongAnswer) -> Floats | None:
     return None if answer.stated is None else 1 - answer.stated
 
 
-METHODS: dict[str, Callable[[LongAnswer, ClaimPrior | None], Floats | None]] = {
+Method = Callable[[LongAnswer], "Floats | None"]
+
+METHODS: dict[str, Method] = {
     "pooled": _pooled,
     "share": _share,
     "selfcheck": _selfcheck,
@@ -203,7 +202,6 @@ def study_claims(
     budgets: Iterable[int] = (1, 2, 3, 5, 10),
     seeds: int = 5,
     seed: int = 0,
-    prior: ClaimPrior | None = None,
 ) -> list[ClaimFigure]:
     """Every method on the same samples, averaged over `seeds` random choices of them.
 
@@ -226,20 +224,16 @@ def study_claims(
             for _ in range(repeats)
         ]
         for name, method in METHODS.items():
-            measured = [_measured(method, some, prior) for some in chosen]
+            measured = [_measured(method, some) for some in chosen]
             if None not in measured:
                 figures.append(_mean(name, budget, [each for each in measured if each is not None]))
     return figures
 
 
-def _measured(
-    method: Callable[[LongAnswer, ClaimPrior | None], Floats | None],
-    answers: Sequence[LongAnswer],
-    prior: ClaimPrior | None,
-) -> tuple[float, float | None, float] | None:
+def _measured(method: Method, answers: Sequence[LongAnswer]) -> tuple[float, float | None, float] | None:
     scores, labels, inside, weights = [], [], [], []
     for answer in answers:
-        found = method(answer, prior)
+        found = method(answer)
         if found is None:
             return None
         score, wrong = found[answer.labelled], answer.wrong[answer.labelled]

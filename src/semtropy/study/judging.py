@@ -95,26 +95,20 @@ class JudgingJournal:
         for place, line in enumerate(iter(self._file.readline, b""), start=1):
             if not line.endswith(b"\n"):
                 break  # cut short
-            entry = self._parse(line, place)
-            if place == 1 and entry != self._key:
-                return 0
-            if place > 1 and not self._is_entry(entry):
-                raise self._damaged(place)
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):  # also bytes that are no UTF-8
+                raise self._damaged(place) from None
+            match entry:
+                case _ if place == 1:
+                    if entry != self._key:
+                        return 0
+                case [str(), str(), found] if self._valid(found):
+                    self._entries += 1
+                case _:
+                    raise self._damaged(place)
             whole += len(line)
-            self._entries = place - 1
         return whole
-
-    def _is_entry(self, entry: Any) -> bool:
-        match entry:
-            case [str(), str(), found]:
-                return self._valid(found)
-        return False
-
-    def _parse(self, line: bytes, place: int) -> Any:
-        try:
-            return json.loads(line)
-        except (ValueError, RecursionError):  # also bytes that are no UTF-8
-            raise self._damaged(place) from None
 
     def _damaged(self, place: int) -> InputError:
         return InputError(

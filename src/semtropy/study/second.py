@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..estimators import load_estimator
-from ..evidence import Evidence
+from ..inquiry.steps import LabelledDraws
 from ..meaning import cluster, load_judge
-from ..nouns import Partition, Sample
+from ..nouns import Sample
 from ..recording import Recording, read_recording
 from ..second import Opinion, OpinionWeights
 from .evaluate.metrics import auroc
@@ -20,11 +20,9 @@ from .evaluate.metrics import auroc
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..nouns import Judge
+    from ..nouns import Floats, Judge
     from ..recording import Row
     from .evaluate.prepare import RecordingSource
-
-    Floats = NDArray[np.float64]
 
 STEADY = 0.7
 """The share of all stored samples that agree with an answer which is called steady."""
@@ -93,11 +91,8 @@ def agreements(questions: Sequence[JoinedQuestion], orders: Sequence[Sequence[in
     """The agreement of the first model with each answer, by the samples that `orders` picks."""
     evidences = []
     for question, order in zip(questions, orders, strict=True):
-        labels = [question.labels[i] for i in order]
-        partition = Partition.of(labels)
-        meaning = dict(zip(labels, partition.meanings, strict=True)).get(question.label, partition.size)
-        drawn = [question.samples[i] for i in order]
-        evidences.append(Evidence.gather(drawn, partition, question.answer, meaning))
+        samples, labels = [question.samples[i] for i in order], [question.labels[i] for i in order]
+        evidences.append(LabelledDraws(question.answer, samples, question.label, labels).evidence())
     estimator: Any = load_estimator("bayes")
     return np.asarray(estimator.agreements(evidences), dtype=float)
 
@@ -171,13 +166,12 @@ def study_second(
     costs: Sequence[int] = tuple(range(1, 11)),
     seeds: int = 5,
     seed: int = 0,
-    weights: OpinionWeights | None = None,
 ) -> SecondStudy:
     """AUROC against cost, and how many steady errors are caught.
 
     Both: a third of the cost, rounded up, goes to the second model.
     """
-    weights = weights or OpinionWeights.default()
+    weights = OpinionWeights.default()
     right = np.array([question.right for question in questions])
     fold = np.arange(len(questions)) % _FOLDS
     points = []

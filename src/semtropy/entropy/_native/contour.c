@@ -1,5 +1,5 @@
 /* The contour integrals of semtropy.entropy, compiled. `contour.py` says what is computed and why each step is taken, and
- * `contour_numpy.py` has the same steps in NumPy; tests hold the two together. Loops over inner nodes are written so that
+ * has the same steps in NumPy; tests hold the two together. Loops over inner nodes are written so that
  * compilers vectorise them, logarithms and exponentials included. */
 
 #include "boundary.h"

@@ -1,5 +1,5 @@
 /* The hot loops of semtropy.entropy.distribution, compiled: sums over pieces of a distribution, and shares of a total. The
- * same steps stand in NumPy beside each call (entropy_table.py, conditional.py, share_density.py, sampling.py).
+ * same steps stand in NumPy beside each call (interpolation.py, sampling.py, share_density.py).
  *
  * stretched(value, slope, low, high, fixed, scale, weight, points, out)
  *     out[i] = sum over draws of weight * P(h' <= (points[i] - fixed) / scale), h' as in the table

@@ -1,8 +1,4 @@
-"""Quasi-Monte Carlo points: a rank-1 lattice in the unit cube, transformed so that functions need not be periodic.
-
-The generating numbers were searched for one dimension at a time so that lattices of 2^8 to 2^18 points, all with
-the same numbers, have a small worst-case error with weights 1 / j^2 on the dimensions.
-"""
+"""Cubic interpolation, the distribution of an entropy as a table, and the points of quasi-Monte Carlo integrals."""
 
 from __future__ import annotations
 
@@ -11,6 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .._native import distribution as _distribution
 
 if TYPE_CHECKING:
     from ...nouns import Floats
@@ -84,11 +82,6 @@ def interpolate(x: Floats, f: Floats, d: Floats, at: Floats) -> tuple[Floats, Fl
 # A tabulated distribution function of an entropy, and averages of shifted and scaled copies of it.
 
 
-try:
-    from .._native import distribution as _distribution  # type: ignore[attr-defined]
-except ImportError:  # no compiler when semtropy was installed
-    _distribution = None
-
 CHUNK = 1 << 18
 CELLS = 320
 GRADED, FINE = np.linspace(0, 1, CELLS + 1), np.linspace(0, 1, 8 * CELLS + 1)
@@ -151,6 +144,12 @@ def scaled_average(
     for i in range(0, points.size, step):
         total[i : i + step] = table.cdf((points[i : i + step, None] - shift) / scale) @ weight
     return total
+
+
+# Quasi-Monte Carlo points: a rank-1 lattice in the unit cube, transformed so that functions need not be periodic.
+#
+# The generating numbers were searched for one dimension at a time so that lattices of 2^8 to 2^18 points, all with
+# the same numbers, have a small worst-case error with weights 1 / j^2 on the dimensions.
 
 
 # fmt: off

@@ -93,16 +93,18 @@ SHARPEST = 1e-12  # a smaller standard deviation is lost in the rounding of the 
 
 
 @dataclass(frozen=True, slots=True)
-class ZeroEntropy:
-    """All mass at 0: one meaning."""
+class Known:
+    """The distribution of an entropy that is known exactly."""
 
-    def whole(self, points: Floats) -> Floats:
-        """P(entropy <= point)."""
-        return (points >= 0).astype(float)
+    entropy: float
 
-    def halves(self, points: Floats) -> tuple[Floats, Floats]:
-        """The same from each half of the draws."""
-        return self.whole(points), self.whole(points)
+    def cdf(self, points: Sequence[float] | Floats) -> Floats:
+        """P(entropy <= point), 0 or 1."""
+        return (np.asarray(points, dtype=float) >= self.entropy).astype(float)
+
+    def quantile(self, level: float) -> float:
+        """The entropy, at every level."""
+        return self.entropy
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +124,7 @@ class MatchedBeta:
         found = solve(alone, 1e-7)
         return MatchedBeta(*c.support(), float(found.mean[0]), float(found.variance[0]))
 
-    def halves(self, points: Floats) -> tuple[Floats, Floats]:
-        """The same twice: there are no draws."""
-        return self.whole(points), self.whole(points)
-
-    def whole(self, points: Floats) -> Floats:
+    def cdf(self, points: Floats) -> Floats:
         """P(entropy <= point)."""
         width = self.high - self.low
         if width > 0:
@@ -146,7 +144,7 @@ class AveragedDraws:
 
     average: ConditionalAverage
 
-    def whole(self, points: Floats) -> Floats:
+    def cdf(self, points: Floats) -> Floats:
         """P(entropy <= point), from all draws."""
         return self.average.cdf(points)
 
@@ -157,13 +155,13 @@ class AveragedDraws:
             return np.zeros(points.size), np.full(points.size, 2.0)
         n = len(weight)
         if n == 1:
-            return self.whole(points), self.whole(points)
+            return self.cdf(points), self.cdf(points)
         first, second = (self.average.cdf(points, draws) for draws in (slice(0, n // 2), slice(n // 2, n)))
         share = float(weight[: n // 2].sum())
         return first / share, second / (1 - share)
 
 
-ComponentCdf = ZeroEntropy | MatchedBeta | AveragedDraws
+ComponentCdf = Known | MatchedBeta | AveragedDraws
 
 
 def component_cdfs(
@@ -174,7 +172,7 @@ def component_cdfs(
     cdfs: dict[int, ComponentCdf] = {}
     for i, c in enumerate(components):
         if c.floors.size == 1 and c.mass == 0:
-            cdfs[i] = ZeroEntropy()
+            cdfs[i] = Known(0.0)  # one meaning
         elif c.floors.size > MOST_SEEN:
             cdfs[i] = MatchedBeta.of(c)
         else:
@@ -227,21 +225,6 @@ def significant(weights: Floats) -> NDArray[np.bool_]:
     keep = np.ones(weights.size, dtype=bool)
     keep[ascending[np.cumsum(weights[ascending]) <= DROPPED * weights.sum()]] = False
     return keep
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The distribution of an entropy that is known exactly."""
-
-    entropy: float
-
-    def cdf(self, points: Sequence[float] | Floats) -> Floats:
-        """P(entropy <= point), 0 or 1."""
-        return (np.asarray(points, dtype=float) >= self.entropy).astype(float)
-
-    def quantile(self, level: float) -> float:
-        """The entropy, at every level."""
-        return self.entropy
 
 
 @dataclass(frozen=True)
@@ -304,15 +287,16 @@ class Mixture:
     def _whole(self, points: Floats) -> Floats:
         """The distribution function, from all draws."""
         parts = zip(self._cdfs, self._kept[1], strict=True)
-        total = sum((weight * part.whole(points) for part, weight in parts), np.zeros(points.size))
+        total = sum((weight * part.cdf(points) for part, weight in parts), np.zeros(points.size))
         return np.asarray(np.clip(total, 0, 1))
 
     def error(self, points: Floats) -> float:
         """An error estimate: half the largest difference, over the points, between the two halves of the draws."""
         first, second = np.zeros(points.size), np.zeros(points.size)
         for part, weight in zip(self._cdfs, self._kept[1], strict=True):
-            one, two = part.halves(points)
-            first, second = first + weight * one, second + weight * two
+            if isinstance(part, AveragedDraws):  # the others draw nothing
+                one, two = part.halves(points)
+                first, second = first + weight * one, second + weight * two
         return float(np.abs(first - second).max(initial=0.0)) / 2
 
     @property

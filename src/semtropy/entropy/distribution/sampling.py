@@ -1,7 +1,7 @@
 """Lattice draws from a product density over meaning probabilities, each with the conditional distribution it leaves.
 
-The meanings' probabilities are drawn from the top down (`splits`), all but one; the remaining one is integrated out
-(`conditional`). The draws are in two halves, each a lattice, so that the difference of the halves estimates the
+The meanings' probabilities are drawn from the top down (`Splits`), all but one; the remaining one is integrated out
+(`ConditionalAverage`). The draws are in two halves, each a lattice, so that the difference of the halves estimates the
 error.
 """
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
+from .._native import distribution as _distribution
 from ..dirichlet import entropy_term
 from .interpolation import EntropyTable, lattice, scaled_average
 from .share_density import Factor, Splits
@@ -34,12 +35,6 @@ if TYPE_CHECKING:
 #   by it;
 # - `ParabolicCells`: with one or none, the last split is not drawn but divided into cells, over each of which the
 #   entropy is a parabola.
-
-
-try:
-    from .._native import distribution as _distribution  # type: ignore[attr-defined]
-except ImportError:  # no compiler when semtropy was installed
-    _distribution = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ density is
 
     f(y) V(t - y) y (t - y) / t,
 
-f being the meaning's factor and V the normalising integral of the others (`normalizer`). It is integrated with
+f being the meaning's factor and V the normalising integral of the others (`LogNormalizer`). It is integrated with
 Gauss-Legendre panels laid around its mode and around the places where a lower bound bends it. Everything is in
 logarithms, because shares of 1e-300 matter when q is 0.01.
 """
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._native import distribution as _distribution
 from .interpolation import cubic_and_slope, interpolate, limited_slopes
 
 if TYPE_CHECKING:
@@ -132,11 +133,6 @@ def at_logits(x: Floats, f: Floats, d: Floats) -> tuple[Floats, Floats]:
     value, slope = interpolate(x, f, limited_slopes(x, f, d[keep]), LOGITS)
     return value, limited_slopes(LOGITS, value, slope)
 
-
-try:
-    from .._native import distribution as _distribution  # type: ignore[attr-defined]
-except ImportError:  # no compiler when semtropy was installed
-    _distribution = None
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
 FAR = 700.0  # the largest |z| considered

@@ -1,20 +1,4 @@
-"""The distribution of the entropy of a Pitman-Yor process: an unbounded number of meanings, none of them seen.
-
-By stick breaking (Pitman and Yor, Ann. Probab. 1997) the first meaning found takes a share w of the mass,
-Beta(1 - discount, concentration + discount), and the rest is split by such a process again, its concentration higher
-by the discount:
-
-    h = H2(w) + (1 - w) h',     H2 the entropy of two outcomes.
-
-So each table is made from that of the next concentration by an integral over w alone. The recursion starts at a
-concentration where the distribution is a bell: there it is taken to be a reflected gamma distribution with the right
-first three moments (`unseen_moments`). That start is off by up to 0.005 at a concentration of 8; each step down reduces
-the error, to 2e-5 at half the concentration.
-
-A small discount would need hundreds of steps. There, the recursion is solved at a few concentrations, the rungs of a
-ladder, where h' has nearly the distribution of h: as a fixed point, h' interpolated between the rung and the one above.
-Any other table is four steps below an interpolated one. It differs from that of the full recursion by 5e-4 at most.
-"""
+"""The distribution of the entropy of the meanings that were not seen, as tables: finitely many, or unboundedly many."""
 
 from __future__ import annotations
 
@@ -42,9 +26,8 @@ if TYPE_CHECKING:
 # (Archer, Park and Pillow, "Bayesian entropy estimation for countable discrete distributions", JMLR 2014).
 
 
-LARGE_MASS = (
-    1e5  # from here on the entropy is gamma distributed to 1e-5, and skewness falls as 1 / sqrt(mass)
-)
+# From here on the entropy is gamma distributed to 1e-5, and skewness falls as 1 / sqrt(mass).
+LARGE_MASS = 1e5
 
 
 def block_moments(alpha: float, mass: float) -> tuple[float, float]:
@@ -191,9 +174,8 @@ def joined_table(
     z, log_slope = beta_table(first, second).draw(at[:, 0], np.zeros(len(at)))
     log_w, log_rest = -np.logaddexp(0, -z), -np.logaddexp(0, z)
     log_weight = log_slope + first * log_w + second * log_rest
-    weight = share * np.exp(
-        log_weight - log_weight.max()
-    )  # relative, because a density of many meanings underflows
+    # Relative weights, because a density of many meanings underflows.
+    weight = share * np.exp(log_weight - log_weight.max())
     w, left = np.exp(log_w), np.exp(np.maximum(log_rest, -690.0))
     fixed = -w * log_w - left * log_rest
     if within is not None:
@@ -202,11 +184,28 @@ def joined_table(
     return EntropyTable.through(*window, found)
 
 
+# The distribution of the entropy of a Pitman-Yor process: an unbounded number of meanings, none of them seen.
+#
+# By stick breaking (Pitman and Yor, Ann. Probab. 1997) the first meaning found takes a share w of the mass,
+# Beta(1 - discount, concentration + discount), and the rest is split by such a process again, its concentration higher
+# by the discount:
+#
+#     h = H2(w) + (1 - w) h',     H2 the entropy of two outcomes.
+#
+# So each table is made from that of the next concentration by an integral over w alone. The recursion starts at a
+# concentration where the distribution is a bell: there it is taken to be a reflected gamma distribution with the right
+# first three moments (`gamma_table`). That start is off by up to 0.005 at a concentration of 8; each step down reduces
+# the error, to 2e-5 at half the concentration.
+#
+# A small discount would need hundreds of steps. There, the recursion is solved at a few concentrations, the rungs of a
+# ladder, where h' has nearly the distribution of h: as a fixed point, h' interpolated between the rung and the one
+# above. Any other table is four steps below an interpolated one. It differs from that of the full recursion by 5e-4 at
+# most.
+
+
 POINTS = 512
-PITMAN_YOR_BELL, LADDER_TOP = (
-    8.0,
-    16.0,
-)  # from these concentrations on, three moments determine the distribution well enough
+# From these concentrations on, three moments determine the distribution well enough.
+PITMAN_YOR_BELL, LADDER_TOP = 8.0, 16.0
 BELOW, ABOVE = 12.0, 8.0  # standard deviations on either side of the mean
 MOST_STEPS = 64  # of the full recursion
 RUNG_RATIO, ITERATIONS, SETTLED = 1.4, 6, 2e-4

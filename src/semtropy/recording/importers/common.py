@@ -96,9 +96,8 @@ class Source:
         numbers = [
             self.number(entry, f"{at}[{place}]") for place, entry in enumerate(self.sequence(value, at))
         ]
-        return (
-            None if None in numbers or not numbers else [number for number in numbers if number is not None]
-        )
+        known = [number for number in numbers if number is not None]
+        return known if known and len(known) == len(numbers) else None
 
     def whole(self, value: Any, at: str) -> int:
         number = self.number(value, at)

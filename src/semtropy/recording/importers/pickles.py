@@ -12,7 +12,7 @@ import pickletools
 import sys
 import zipfile
 from collections.abc import Callable as Function
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -540,57 +540,45 @@ def check_size(value: Any, allowance: Allowance) -> None:
 
     A list of a thousand references to a list of a thousand references takes kilobytes here and megabytes in a file.
     """
-    depths: dict[int, int] = {}
-    sizes: dict[int, int] = {}
-    path = [_Open(value)]
-    open_now = {id(value)}
-    while path:
-        node = path[-1]
-        for child in node.children:
-            size = _atom_bytes(child)
-            if size is not None:
-                node.size += size
-            elif id(child) in sizes:
-                node.take(depths[id(child)], sizes[id(child)])
-            elif id(child) in open_now:
-                raise InputError("a container holds itself")
-            else:
-                path.append(_Open(child))
-                open_now.add(id(child))
-                break
-        else:
-            path.pop()
-            open_now.discard(id(node.value))
-            depths[id(node.value)], sizes[id(node.value)] = node.depth, node.size
-            if path:
-                path[-1].take(node.depth, node.size)
-        if node.depth > MOST_NESTED or len(path) > MOST_NESTED:
+    known: dict[int, tuple[int, int]] = {}
+    within: set[int] = set()
+
+    def measured(held: Any) -> tuple[int, int]:
+        """The depth and the size of a container."""
+        if id(held) in known:
+            return known[id(held)]
+        if id(held) in within:
+            raise InputError("a container holds itself")
+        if len(within) >= MOST_NESTED:
             raise InputError(f"containers are nested more than {MOST_NESTED} deep")
-        if node.size > allowance.limit:
-            allowance.spend(node.size)
+        within.add(id(held))
+        depth, size = 1, 64
+        if isinstance(held, StoredArray | StoredTensor):
+            size += list_bytes(held)
+        for part in _parts(held):
+            own = _atom_bytes(part)
+            below, more = measured(part) if own is None else (0, own)
+            depth, size = max(depth, below + 1), size + more
+        if size > allowance.limit:
+            allowance.spend(size)
+        if depth > MOST_NESTED:
+            raise InputError(f"containers are nested more than {MOST_NESTED} deep")
+        within.discard(id(held))
+        known[id(held)] = depth, size
+        return depth, size
+
+    measured(value)
 
 
-class _Open:
-    """A container whose children are being added up."""
-
-    __slots__ = ("children", "depth", "size", "value")
-
-    def __init__(self, value: Any) -> None:
-        self.value, self.depth, self.size = value, 1, 64
-        children: Any = ()
-        if isinstance(value, dict):
-            children = (part for pair in value.items() for part in pair)
-        elif isinstance(value, list | tuple | set | frozenset):
-            children = value
-        elif isinstance(value, StoredNamespace):
-            children = (value.state,)
-        elif isinstance(value, StoredArray | StoredTensor):
-            self.size += list_bytes(value)
-            children = value.data if isinstance(value, StoredArray) and isinstance(value.data, list) else ()
-        self.children = iter(children)
-
-    def take(self, depth: int, size: int) -> None:
-        self.depth, self.size = max(self.depth, depth + 1), self.size + size
+def _parts(held: Any) -> Iterable[Any]:
+    """What a container holds."""
+    if isinstance(held, dict):
+        return (part for pair in held.items() for part in pair)
+    if isinstance(held, StoredNamespace):
+        return (held.state,)
+    if isinstance(held, StoredArray):
+        return held.data if isinstance(held.data, list) else ()
+    return held if isinstance(held, list | tuple | set | frozenset) else ()
 
 
 def _atom_bytes(value: Any) -> int | None:
@@ -609,11 +597,11 @@ _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
 _TRUNCATED = ("exhausted", "not enough data", "remain", "no newline", "ends too early")
 
 
-def load_pickle(path: Path, *, limits: Limits | None = None) -> Any:
+def load_pickle(path: Path) -> Any:
     """The value in a pickle or a `torch.save` file; arrays and tensors are stand-ins to be read with `plain`."""
     try:
         size = path.stat().st_size
-        allowed = (limits or Limits.default()).unpacked_bytes(size)
+        allowed = Limits.default().unpacked_bytes(size)
         with path.open("rb") as stream:
             magic = stream.read(4)
             stream.seek(0)

@@ -1,4 +1,4 @@
-"""Tables as text: Markdown, LaTeX, HTML."""
+"""The tables of an evaluation, as values and as text: Markdown, LaTeX, HTML."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .results import Cell, Results
-
-
-# The tables of an evaluation, as values.
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +103,7 @@ def study_tables(results: Results) -> list[ReportTable]:
         ),
     ]
     return [
-        table
-        for table in (*tables, *_savings(results), *_comparisons(results), *_trials(results))
-        if table.rows
+        table for table in (*tables, _savings(results), _comparisons(results), _trials(results)) if table.rows
     ]
 
 
@@ -136,7 +131,7 @@ def _crossed(
     return ReportTable(title, caption, columns, tuple(rows))
 
 
-def _savings(results: Results) -> list[ReportTable]:
+def _savings(results: Results) -> ReportTable:
     shares = {
         (each.model, each.dataset, each.estimator, each.rule): "not reached"
         if each.fraction is None
@@ -149,10 +144,10 @@ def _savings(results: Results) -> list[ReportTable]:
     )
     columns = ("method", "stops by", *(f"{model} on {dataset}" for model, dataset in results.pairs))
     caption = "Mean adaptive budget that reaches the AUROC of histogram at 10 samples, over 10."
-    return [ReportTable("Share of samples needed", caption, columns, rows)]
+    return ReportTable("Share of samples needed", caption, columns, rows)
 
 
-def _comparisons(results: Results) -> list[ReportTable]:
+def _comparisons(results: Results) -> ReportTable:
     rows = tuple(
         (
             each.model,
@@ -167,10 +162,10 @@ def _comparisons(results: Results) -> list[ReportTable]:
     )
     columns = ("model", "dataset", "estimators", "N", "difference in AUROC", "95% interval")
     caption = "Paired bootstrap over questions and draws together: an interval without 0 is a difference."
-    return [ReportTable("Comparisons", caption, columns, rows)]
+    return ReportTable("Comparisons", caption, columns, rows)
 
 
-def _trials(results: Results) -> list[ReportTable]:
+def _trials(results: Results) -> ReportTable:
     alphas = sorted({each.alpha for each in results.trials})
     rows = []
     for model, dataset in results.pairs:
@@ -183,7 +178,7 @@ def _trials(results: Results) -> list[ReportTable]:
             if by_alpha:
                 rows.append((model, dataset, str(budget), *(by_alpha.get(alpha) for alpha in alphas)))
     columns = ("model", "dataset", "N", *(f"alpha = {alpha:g}" for alpha in alphas))
-    return [ReportTable("Sensitivity to alpha", "AUROC of bayes-paper.", columns, tuple(rows))]
+    return ReportTable("Sensitivity to alpha", "AUROC of bayes-paper.", columns, tuple(rows))
 
 
 def _shown(budgets: Sequence[int]) -> list[int]:

