@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from semtropy import Belief, check
 from semtropy.calibration import Calibration, Guarantee, Logistic, PassedAnswers, upper_bound
@@ -37,6 +36,8 @@ def graded(questions: int, seed: int = 0, *, inverted: bool = False) -> Recordin
 
 @given(st.integers(0, 20), st.integers(21, 300), st.sampled_from([0.9, 0.95, 0.99]))
 def test_the_bound_is_clopper_and_pearsons(wrong, n, confidence):
+    from scipy.stats import binomtest  # takes longer to import than all of semtropy
+
     exact = binomtest(wrong, n, alternative="less").proportion_ci(confidence, method="exact").high
     assert upper_bound(wrong, n, confidence) == pytest.approx(exact, abs=1e-9)
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pandas", reason="needs pandas: pip install 'semtropy[pandas]'")
-
 from doc_scripts import shown_and_printed
 from semtropy import Budget, Verdict, check
 from semtropy.integrations.datasets import to_dataset
@@ -15,6 +13,9 @@ from semtropy.integrations.pandas import to_frame
 from semtropy.integrations.tables import Verdicts
 from semtropy.integrations.uqlm import to_uqlm
 from semtropy.models import ScriptedModel
+from skips import needs
+
+needs("pandas", reason="needs pandas: pip install 'semtropy[pandas]'")
 
 
 @pytest.fixture(scope="module")

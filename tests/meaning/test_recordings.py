@@ -264,10 +264,10 @@ class TestRealAnswers:
         """At most 40% of the judgements of the Nature paper's procedure, and its very partitions."""
         from benchmarks.meaning import compare
 
-        found = compare(shared_data / "texts" / f"{name}.jsonl.gz", Numeric(), 300)
+        found = compare(shared_data / "texts" / f"{name}.jsonl.gz", Numeric(), 150)
         assert found.share <= 0.4
         # a year means the same as either of two days in it, and conversions, rounded, may chain
-        assert found.transitive >= 293
+        assert found.transitive >= 145
         assert found.alike_where_transitive == found.transitive
 
     @pytest.mark.parametrize("name", ["Llama-2-7b-chat--squad", "Llama-3.2-3B-Instruct--nq"])

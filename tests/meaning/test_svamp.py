@@ -13,7 +13,7 @@ from semtropy.cli import main
 
 TRAIN = 200
 # How many samples of each question are kept: few where the two groupings are close, for time's sake.
-SVAMP = (("Llama-2-7b-chat--svamp", 40), ("Llama-3.2-3B-Instruct--svamp", 100))
+SVAMP = (("Llama-2-7b-chat--svamp", 40), ("Llama-3.2-3B-Instruct--svamp", 70))
 
 
 def write(path: Path, lines: list[dict[str, Any]]) -> None:

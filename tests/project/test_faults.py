@@ -110,7 +110,7 @@ HELD_BY = {
     "7 a megabyte of answer": ("server/test_faults.py::test_a_megabyte_of_answer_is_judged_by_its_ends",),
     "8 SIGTERM": (
         "server/test_operations.py::test_a_signal_lets_requests_finish",
-        "server/test_operations.py::test_several_workers_add_up",
+        "server/test_operations.py::test_several_workers_add_up_and_are_replaced_when_they_die",
     ),
     "8 many small pieces of a stream": ("server/test_faults.py::test_the_splitter_takes_linear_time",),
     "9 heads, slow connections, names of models": (

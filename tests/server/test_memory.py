@@ -69,9 +69,9 @@ def test_what_is_found_out_about_log_probabilities_has_a_size() -> None:
     assert probe.before_temperature is True
 
 
-def test_an_answer_with_thousands_of_fields_does_not_stop_other_requests() -> None:
+def test_an_answer_with_a_thousand_fields_does_not_stop_other_requests() -> None:
     def fields(body: dict[str, Any], number: int) -> bytes:
-        made = ", ".join(f'"k{k}": "v{k} {number if k % 3 else 0}"' for k in range(3000))
+        made = ", ".join(f'"k{k}": "v{k} {number if k % 3 else 0}"' for k in range(1000))
         return http_reply(completion(f"{{{made}}}"))
 
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Who?"}]}
@@ -93,6 +93,6 @@ def test_an_answer_with_thousands_of_fields_does_not_stop_other_requests() -> No
                 asking.join(0.1)  # to ask again at once would be most of the work
             took = time.monotonic() - start
     assert replies[0].status_code == 200
-    assert "k2999" in replies[0].json()["choices"][0]["message"]["content"]
-    assert longest < 4.0
+    assert "k999" in replies[0].json()["choices"][0]["message"]["content"]
+    assert longest < min(4.0, took / 2)
     assert took < 30.0

@@ -572,36 +572,21 @@ def test_a_signal_lets_requests_finish(tmp_path: Path) -> None:
     assert any(line["event"] == "request" and line.get("flagged") is False for line in lines)
 
 
-def test_several_workers_add_up(tmp_path: Path) -> None:
-    with process(tmp_path, "--workers", "2") as (running, url):
-        replies = together(url, [{"prompt": f"Who {k}?"} for k in range(24)])
+def test_several_workers_add_up_and_are_replaced_when_they_die(tmp_path: Path) -> None:
+    """What they counted stays counted, what they had under way is no longer under way."""
+    app = Upstream(lambda prompt: {"Yes": 1.0})
+    with (
+        served(app) as base,
+        process(tmp_path, "--workers", "2", "--upstream", f"{base}/v1") as (running, url),
+    ):
+        replies = together(url, [{"prompt": f"Who {k}?", "model": "m"} for k in range(24)])
         assert {reply.status_code for reply in replies} == {200}  # /readyz speaks for both
         drawn = sum(reply.json()["samples"] for reply in replies)
         for _ in range(5):  # whichever worker answers, the sum is the same
             found = counters(url)
             assert found['semtropy_requests_total{route="/v1/check",status="200"}'] == 24
             assert found["semtropy_samples_total"] == drawn
-    assert running.returncode == 0
-
-
-def test_readyz_waits_for_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other worker is one more count here: counters of several workers are summed."""
-    monkeypatch.setattr(Metrics, "is_shared", True)
-    monkeypatch.setattr(Metrics, "_summed", lambda self: self.registry)
-    app = create_app(Settings(judge="exact", workers=2), model=ScriptedModel(default=EVEN))
-    with served(app, wait=False) as url:
-        deadline = time.monotonic() + PATIENCE
-        while (reply := httpx.get(f"{url}/readyz")).json()["status"] == "loading":
-            assert time.monotonic() < deadline
-        assert (reply.status_code, reply.json()["status"]) == (503, "other workers are loading")
-        app.state.gateway.metrics.workers_ready.inc()
-        assert httpx.get(f"{url}/readyz").status_code == 200
-
-
-def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
-    """What they counted stays counted, what they had under way is no longer under way."""
-    app = Upstream(lambda prompt: {"Yes": 1.0}, first=2 * PATIENCE)
-    with served(app) as base, process(tmp_path, "--workers", "2", "--upstream", f"{base}/v1") as (_, url):
+        app.first, app.count = 2 * PATIENCE, 0
         body = {"model": "m", "messages": [{"role": "user", "content": "Sure?"}]}
 
         def ask() -> None:
@@ -625,8 +610,23 @@ def test_workers_that_die_are_replaced(tmp_path: Path) -> None:
             with suppress(httpx.TransportError):
                 after = counters(url)
             time.sleep(0.1)
-        ready = 'semtropy_requests_total{route="/readyz",status="200"}'
-        assert after[ready] >= before[ready] >= 1
+        for name in ('semtropy_requests_total{route="/readyz",status="200"}', "semtropy_samples_total"):
+            assert after[name] >= before[name] >= 1
+    assert running.returncode == 0
+
+
+def test_readyz_waits_for_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other worker is one more count here: counters of several workers are summed."""
+    monkeypatch.setattr(Metrics, "is_shared", True)
+    monkeypatch.setattr(Metrics, "_summed", lambda self: self.registry)
+    app = create_app(Settings(judge="exact", workers=2), model=ScriptedModel(default=EVEN))
+    with served(app, wait=False) as url:
+        deadline = time.monotonic() + PATIENCE
+        while (reply := httpx.get(f"{url}/readyz")).json()["status"] == "loading":
+            assert time.monotonic() < deadline
+        assert (reply.status_code, reply.json()["status"]) == (503, "other workers are loading")
+        app.state.gateway.metrics.workers_ready.inc()
+        assert httpx.get(f"{url}/readyz").status_code == 200
 
 
 def test_a_port_that_is_taken_is_told(url: str) -> None:

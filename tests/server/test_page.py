@@ -123,9 +123,8 @@ def page(tab: Any, url: str) -> Iterator[Any]:
     }
     for event, listener in listeners.items():
         tab.on(event, listener)
-    tab.goto(
-        url, wait_until="networkidle"
-    )  # what the page asks for at its start may set what a test then chooses
+    tab.goto(url)
+    tab.get_by_text("Model:").wait_for()  # set with all that a test then chooses
     yield tab
     leave(tab)
     for event, listener in listeners.items():
