@@ -463,7 +463,7 @@ def polarity(question: str, text: str) -> bool | None:
 
 
 def _denied_abroad(question: str, a: str, b: str) -> bool:
-    """Whether one of two answers in another language than English denies and the other does not, in words of its own.
+    """Whether one of two answers in another language than English denies, the other does not, and they share no words.
 
     The network, which has learned from English, takes them for the same.
 
@@ -684,7 +684,7 @@ def _stem(word: str) -> str:
     return word
 
 
-# Explanations: two of one thing, each in words of its own, hardly ever entail each other.
+# Explanations: two of one thing use different words, and hardly ever entail each other.
 
 _EXPLAINED = re.compile(
     r"\b(?:why|how|what|explain|describe|warum|wieso|weshalb|wie|was|pourquoi|comment|qu'|que|quoi|por qué|cómo|qué"
@@ -698,7 +698,7 @@ _NAMED = re.compile(
     r"|était|es|fue|era|è)\b))"
 )
 _TELLS = re.compile(r"(?:to|because|by|for|an?|when|if|um|weil|pour|parce|para|porque|per)\b", re.IGNORECASE)
-_FEWEST_TOLD = 3  # words of an explanation, its question's aside
+_FEWEST_EXPLAINING = 3  # words of an explanation, its question's aside
 
 
 @lru_cache(4096)
@@ -718,7 +718,7 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     if not _EXPLAINED.search(asked) or _NAMED.search(asked) or _AMOUNT_ASKED.search(asked):
         return None
     one, other = (_content(text) - _content(asked) for text in (a, b))
-    if max(len(a), len(b)) > _LONGEST or min(len(one), len(other)) < _FEWEST_TOLD or one == other:
+    if max(len(a), len(b)) > _LONGEST or min(len(one), len(other)) < _FEWEST_EXPLAINING or one == other:
         return None
     if not any(is_sentence(text) or _TELLS.match(text) for text in (a, b)):
         return None

@@ -136,12 +136,14 @@ class Builtin:
         if doubtful:
             back = self.relation([_turned(batch[n]) for n in doubtful])[:, 0]
             found[doubtful] = expit((logit(found[doubtful]) + logit(np.clip(back, _SURE, 1 - _SURE))) / 2)
-        told = [n for n, share in enumerate(shares) if share is not None]
-        if told:
-            found[told] = self._told([batch[n] for n in told], [shares[n] for n in told])
+        explained = [n for n, share in enumerate(shares) if share is not None]
+        if explained:
+            found[explained] = self._same_explanation(
+                [batch[n] for n in explained], [shares[n] for n in explained]
+            )
         return found
 
-    def _told(self, batch: Sequence[Triple], shares: Sequence[float | None]) -> Floats:
+    def _same_explanation(self, batch: Sequence[Triple], shares: Sequence[float | None]) -> Floats:
         """The probability that two explanations are the same: both directions, and the words they share."""
         both = [self._pairs(*triple)[0][0] for one in batch for triple in (one, _turned(one))]
         hints = np.repeat(np.array(shares, dtype=float), 2)
@@ -191,7 +193,7 @@ class Builtin:
         return unlike(*triple[1:]) and self._known(*triple) is None
 
     def explanations(self, triple: Triple) -> bool:
-        """Whether two answers are explanations, each in words of its own, which the network compares."""
+        """Whether two answers are explanations that the network compares."""
         return self._shared(triple) is not None
 
     def competes(self, triple: Triple) -> bool:
