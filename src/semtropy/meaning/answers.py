@@ -183,7 +183,7 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     a, b = (_BEATS.sub("beats per minute", text) for text in (a, b))
     if other_code(a, b):
         return False
-    if same_code(a, b) or _same_but_agreement(question, a, b):
+    if same_code(question, a, b) or _same_but_agreement(question, a, b):
         return True
     for said in ((_chord(a), _chord(b)), (_choice(question, a), _choice(question, b))):
         if None not in said:
@@ -357,24 +357,29 @@ def other_code(a: str, b: str) -> bool:
     return bool(first and second and first - _code_words(b) and second - _code_words(a))
 
 
-def same_code(a: str, b: str) -> bool:
+def same_code(question: str, a: str, b: str) -> bool:
     """Whether both texts quote the same code or command, word for word, and neither denies anything.
 
-    One word of code, where that is all of a text, need not be quoted.
+    Code of the question is what they speak of, not what they say. One word of code, where that is all of a text, need
+    not be quoted.
 
-    >>> same_code("Use `ls -a`.", "Use the `ls` command with the `-a` flag."), same_code("`mv a b`", "Run `mv b a`.")
+    >>> same_code("", "Use `ls -a`.", "Use the `ls` command with the `-a` flag."), same_code("", "`a b`", "Run `b a`.")
     (True, False)
-    >>> same_code("Use `ls -a`.", "Do not use `ls -a`."), same_code("Paris", "Rome")
+    >>> same_code("", "Use `ls -a`.", "Do not use `ls -a`."), same_code("", "Paris", "Rome")
     (False, False)
-    >>> same_code(":q!", "Press Esc, then type :q! and Enter."), same_code("Run ls -r.", "Run rm -r.")
+    >>> same_code("", ":q!", "Press Esc, then type :q! and Enter."), same_code("", "Run ls -r.", "Run rm -r.")
     (True, False)
+    >>> same_code("What does `git stash` do?", "`git stash` saves changes.", "`git stash` deletes changes.")
+    False
     """
     if _denies(a) or _denies(b):
         return False
-    quoted = [[word for part in _QUOTED.findall(text) for word in part.split()] for text in (a, b)]
+    asked = _code_words(question)
+    parts = [[part.split() for part in _QUOTED.findall(text)] for text in (a, b)]
+    quoted = [[word for part in each if not asked.issuperset(part) for word in part] for each in parts]
     if all(quoted):
         return quoted[0] == quoted[1]
-    one, other = _code(a), _code(b)
+    one, other = _code(a) - asked, _code(b) - asked
     return len(one) == 1 and one == other and one in (_code_words(a), _code_words(b))
 
 
