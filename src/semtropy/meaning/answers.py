@@ -183,6 +183,8 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     a, b = (_BEATS.sub("beats per minute", text) for text in (a, b))
     if other_code(a, b):
         return False
+    if _exchanged(question, a, b):
+        return False
     if same_code(question, a, b) or _same_but_agreement(question, a, b):
         return True
     for said in ((_chord(a), _chord(b)), (_choice(question, a), _choice(question, b))):
@@ -205,6 +207,36 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
         return None
     # Never a refutation: without its case, "1.5m" may be metres or millions.
     return True if first == second or _equal(first, second, question) else None
+
+
+def _exchanged(question: str, a: str, b: str) -> bool:
+    """Whether two sentences have the same words but for two that have changed places, so that roles are exchanged.
+
+    Both stand in the question, apart from each other in the sentences, or one of them is denied.
+
+    >>> asked = "Who won, Spain or Ghana?"
+    >>> _exchanged(asked, "Spain beat Ghana.", "Ghana beat Spain."), _exchanged(asked, "A beat B.", "B beat A.")
+    (True, False)
+    >>> _exchanged("What is the capital?", "The capital is Bern, not Basel.", "The capital is Basel, not Bern.")
+    True
+    """
+    one, other = (
+        [
+            _stem(word)
+            for word in _words(plain_signs(text))
+            if word in _NOT or word not in _EMPTY | SMALL_WORDS
+        ]
+        for text in (a, b)
+    )
+    moved = [place for place, (first, second) in enumerate(zip(one, other, strict=False)) if first != second]
+    if len(one) != len(other) or len(moved) != 2:
+        return False
+    start, end = moved
+    if (one[start], one[end]) != (other[end], other[start]) or any(map(str.isdigit, one[start] + one[end])):
+        return False
+    between = one[start + 1 : end]
+    asked = _content(question)
+    return not _NOT.isdisjoint(between) or (bool(between) and {one[start], one[end]} <= asked)
 
 
 def _equal(first: str, second: str, question: str) -> bool:
