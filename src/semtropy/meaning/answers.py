@@ -57,6 +57,11 @@ _CODE = re.compile(
     r"|(?<!\S):\w+!?(?=[\s.,;)]|$)|(?<!\S)(?:[=!<>]==?|[-+*/%:]=|&&|\|\||<<|>>|\*\*|//|\+\+|\?\?)(?=[\s.,;)]|$)"
 )
 _QUOTED = re.compile(r"`([^`]+)`")
+_CODE_ASKED = re.compile(
+    r"\bhow (?:do|can|could|should|would|to)\b|\b(?:wie|comment|cómo|come|como)\b"
+    r"|\b(?:command|option|flag|code|shortcut|keys?|function|method|operator|keyword|query|statement|expression"
+    r"|syntax|befehl|commande|comando)\b"
+)
 _CODE_AFTER = re.compile(
     r"(?<=[.!])\s*\n```.*\Z", re.DOTALL
 )  # it illustrates an answer that is complete without it
@@ -390,21 +395,22 @@ def other_code(a: str, b: str) -> bool:
 
 
 def same_code(question: str, a: str, b: str) -> bool:
-    """Whether both texts quote the same code or command, word for word, and neither denies anything.
+    """Whether both texts quote the same code where code is asked for, word for word, and neither denies anything.
 
     Code of the question is what they speak of, not what they say. One word of code, where that is all of a text, need
     not be quoted.
 
-    >>> same_code("", "Use `ls -a`.", "Use the `ls` command with the `-a` flag."), same_code("", "`a b`", "Run `b a`.")
+    >>> asked = "How do I list them?"
+    >>> same_code(asked, "Use `ls -a`.", "Use the `ls` command with the `-a` flag."), same_code(asked, "`a b`", "`b a`")
     (True, False)
-    >>> same_code("", "Use `ls -a`.", "Do not use `ls -a`."), same_code("", "Paris", "Rome")
+    >>> same_code(asked, "Use `ls -a`.", "Do not use `ls -a`."), same_code(asked, "Paris", "Rome")
     (False, False)
-    >>> same_code("", ":q!", "Press Esc, then type :q! and Enter."), same_code("", "Run ls -r.", "Run rm -r.")
+    >>> same_code(asked, ":q!", "Press Esc, then type :q! and Enter."), same_code(asked, "Run ls -r.", "Run rm -r.")
     (True, False)
-    >>> same_code("What does `git stash` do?", "`git stash` saves changes.", "`git stash` deletes changes.")
+    >>> same_code("How can `git` help me?", "`git` saves changes.", "`git` deletes changes.")
     False
     """
-    if _denies(a) or _denies(b):
+    if not _CODE_ASKED.search(_asked(question)) or _denies(a) or _denies(b):
         return False
     asked = _code_words(question)
     parts = [[part.split() for part in _QUOTED.findall(text)] for text in (a, b)]
