@@ -153,9 +153,8 @@ class Builtin:
 
     def _shared(self, triple: Triple) -> float | None:
         """What two explanations share, where the network has to compare them."""
-        if "explanation" not in self._networks or self._known(*triple) is not None:
-            return None
-        return shared_by_explanations(*triple)
+        share = shared_by_explanations(*triple) if "explanation" in self._networks else None
+        return None if share is None or self._known(*triple) is not None else share
 
     def relation(self, batch: Sequence[Triple]) -> Floats:
         """Probabilities that `a` supports, contradicts or is silent about `b`, one row per triple."""
