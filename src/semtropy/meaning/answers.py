@@ -622,6 +622,37 @@ def _asked(question: str) -> str:
     return asked[-1].strip(_MARKS)
 
 
+_IN_FORM = (
+    r"(?:(?:in|with|using|en|avec|con|com|mit) )?(?:(?:just|only|nur|at most|no more than|exactly) )?"
+    r"(?:an?|one|two|three|\d+|eine[mnr]?|zwei|drei|une?|deux|trois|una|dos|tres|uma|due)(?: or two| to three)?"
+    r"(?: (?:single|short|brief|complete|full|simple|plain|kurzen|ganzen|seule|courte|sola|corta))*"
+    r" (?:sentences?|words?|lines?|phrases?|paragraphs?|satz|sätzen|wort(?:en)?|mots?|fras(?:es?|i)|palabras?"
+    r"|parol[ae])"
+    r"(?: or (?:less|fewer))?(?: of code)?"
+)
+_FORM_AFTER = re.compile(
+    r"(?<=[.?!:;。？！'\"”»)\n])\s*(?:(?:please|bitte) )?"
+    r"(?:answer|reply|respond|explain|antworten?(?: sie)?|répond(?:s|ez|re)|respond[ea]|contesta|rispondi)"
+    r"(?: (?:me|it|this|bitte))?,? "
+    rf"(?:{_IN_FORM}|briefly|concisely|shortly|kurz|brièvement|brevemente)"
+    r"(?:,? (?:only|please|bitte|por favor|s'il (?:te|vous) plaît))?\s*[.!。]?\s*$",
+    re.IGNORECASE,
+)
+_FORM_BEFORE = re.compile(rf"^\s*(?:{_IN_FORM}|briefly)\s*[,:]\s*(?=\w)", re.IGNORECASE)
+
+
+@lru_cache(512)
+def without_form(question: str) -> str:
+    """A prompt without the sentence that says how long its answer is to be, which says nothing of what it means.
+
+    >>> without_form("Why is the sky blue? Answer in one sentence."), without_form("In one word, who won?")
+    ('Why is the sky blue?', 'who won?')
+    >>> without_form("Wer malte es? Antworte in einem Satz."), without_form("Answer in one sentence.")
+    ('Wer malte es?', 'Answer in one sentence.')
+    """
+    return _FORM_BEFORE.sub("", _FORM_AFTER.sub("", question)).strip() or question
+
+
 @lru_cache(4096)
 def _choice(question: str, text: str) -> str | None:
     """Which of the two that a question offers a text names; None where it names both or neither, or none is offered.
