@@ -207,7 +207,7 @@ class FieldVerdict(_Data):
         own = sum(meaning.count for meaning in self.meanings if meaning.has_answer)
         said = [str(self.outcome)]
         if drawn:
-            said.append(f"{own} of {drawn} samples agree")
+            said.append(_agreeing(own, drawn))
         if self.agreement is not None:
             said.append(f"asked again, the model would give it {_times(self.agreement.mean)} in 100")
         value = f"without {self.shown}" if self.name.endswith("[+]") else self.shown
@@ -238,7 +238,7 @@ class ClaimVerdict(_Data):
     >>> agreement = VerdictAgreement(0.08, (0.0, 0.24))
     >>> claim = ClaimVerdict("He is from Perth.", 0, 17, Outcome.FLAGGED, agreement, 0, 2, 1, "Born in Hobart.")
     >>> print(claim.sentence().replace("; ", ";\\n  "))
-    flagged: "He is from Perth." 2 of 3 samples contradict it;
+    flagged: "He is from Perth." 2 of 3 samples contradict it, and none supports it;
       asked again, the model would repeat it 8 times in 100. A sample says instead: "Born in Hobart."
     """
 
@@ -294,6 +294,8 @@ class ClaimVerdict(_Data):
         said = ""
         if weak and not self._left_out():
             said = f", and {self._open()}"
+        elif self.contradicted and self.silent and not self.supported:
+            said = ", and none supports it"
         if weak:
             said += ", which is only weak evidence against it"
         if higher:
@@ -346,6 +348,21 @@ class ClaimVerdict(_Data):
         if self.second is None:
             del data["second"], data["score"]
         return data
+
+
+def _agreeing(own: int, drawn: int) -> str:
+    """How many samples agree.
+
+    >>> _agreeing(0, 1), _agreeing(0, 2), _agreeing(0, 5), _agreeing(1, 5), _agreeing(5, 5)
+    ('the one sample disagrees', 'neither sample agrees', 'none of 5 samples agrees', '1 of 5 samples agrees', \
+'all 5 samples agree')
+    """
+    if own == drawn:
+        return f"{_all(drawn, 'sample')} {'agrees' if drawn == 1 else 'agree'}"
+    none = {1: "the one sample disagrees", 2: "neither sample agrees"}
+    if not own:
+        return none.get(drawn, f"none of {drawn} samples agrees")
+    return f"{own} of {drawn} samples {'agrees' if own == 1 else 'agree'}"
 
 
 def _backed(backed: int, others: int, *, only: bool = False) -> str:
@@ -930,11 +947,11 @@ def _shortened(text: str, most: int = 120) -> str:
 def _quoted(text: str) -> str:
     """A text in quotation marks that ends a sentence.
 
-    >>> _quoted("Paris"), _quoted("Yes, it is.")
-    ('"Paris".', '"Yes, it is."')
+    >>> _quoted("Paris"), _quoted("Yes, it is."), _quoted("```x```")
+    ('"Paris".', '"Yes, it is."', '"```x```"')
     """
     marked = _in_marks(text)
-    return marked if text.rstrip(' "').endswith((".", "!", "?", "…", "。")) else f"{marked}."
+    return marked if text.rstrip(' "').endswith((".", "!", "?", "…", "。", "```")) else f"{marked}."
 
 
 def _in_marks(text: str) -> str:

@@ -59,3 +59,27 @@ def test_how_long_the_answer_is_to_be_changes_no_group(before: str, after: str) 
     ]
     grouped = [each.meanings for each in cluster_many(tasks, Builtin())]
     assert grouped[::2] == grouped[1::2]  # 44 groups right; without care for it 36, and 4 wrong merges
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "meanings"),
+    [
+        (
+            "Can dogs eat chocolate, and why?",
+            [
+                "Dogs can eat chocolate at any time, but it can be harmful to them.",
+                "Dogs cannot eat chocolate because it can cause harm.",
+                "No, because it contains theobromine, which is toxic to dogs.",
+            ],
+            [0, 1, 1],
+        ),
+        (
+            "Is a tomato a fruit or a vegetable, and why?",
+            ["It is a fruit because it has seeds.", "A fruit, since it grows from a flower.", "A vegetable."],
+            [0, 0, 1],
+        ),
+    ],
+)
+def test_yes_or_no_comes_before_why(question: str, answers: list[str], meanings: list[int]) -> None:
+    [grouped] = cluster_many([GroupingTask(question, answers, label=None)], Builtin())
+    assert grouped.meanings == meanings
