@@ -406,13 +406,13 @@ def _times(probability: float) -> str:
 
 
 def _between(shown: Callable[[float], str], interval: tuple[float, float] | None) -> str:
-    """An interval in brackets, where there is one and its ends do not look the same.
+    """An interval in brackets, where there is one and its ends do not look the same, or almost.
 
-    >>> _between(percent, (0.61, 0.95)), _between(percent, (0.9, 0.901))
-    (' (90% interval: 61 to 95)', '')
+    >>> _between(percent, (0.61, 0.95)), _between(percent, (0.9, 0.901)), _between(percent, (0.99, 0.999))
+    (' (90% interval: 61 to 95)', '', '')
     """
     low, high = ("", "") if interval is None else map(shown, interval)
-    return "" if low == high else f" (90% interval: {low} to {high})"
+    return "" if low == high or (low, high) in (("99", "more than 99"), ("less than 1", "1")) else f" (90% interval: {low} to {high})"
 
 
 @dataclass(frozen=True, slots=True)
