@@ -412,7 +412,8 @@ def _between(shown: Callable[[float], str], interval: tuple[float, float] | None
     (' (90% interval: 61 to 95)', '', '')
     """
     low, high = ("", "") if interval is None else map(shown, interval)
-    return "" if low == high or (low, high) in (("99", "more than 99"), ("less than 1", "1")) else f" (90% interval: {low} to {high})"
+    same = low == high or (low, high) in (("99", "more than 99"), ("less than 1", "1"))
+    return "" if same else f" (90% interval: {low} to {high})"
 
 
 @dataclass(frozen=True, slots=True)
