@@ -433,7 +433,7 @@ class SecondOpinion(_Data):
 
     >>> said = SecondOpinion("gpt-x", VerdictAgreement(0.17), ("Lyon", "Lyon"), agree=0, instead="Lyon", samples=2)
     >>> said.sentence()
-    'gpt-x says otherwise: "Lyon" (none of 2 answers agrees).'
+    'gpt-x says otherwise: "Lyon" (neither answer agrees).'
     """
 
     model: str
@@ -456,7 +456,8 @@ class SecondOpinion(_Data):
             often = "its one answer" if n == 1 else _all(n, "answer")
             return f"{self.model} gives the same answer ({often})."
         if not self.agree:
-            often = "its one answer" if n == 1 else f"none of {n} answers agrees"
+            none = {1: "its one answer", 2: "neither answer agrees"}
+            often = none.get(n, f"none of {n} answers agrees")
             return f"{self.model} says otherwise: {_in_marks(_shortened(str(self.instead)))} ({often})."
         also = _quoted(_shortened(str(self.instead)))
         return f"{self.model} is torn: {self.agree} of {n} answers agree, and it also says {also}"

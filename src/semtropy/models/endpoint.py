@@ -50,9 +50,10 @@ def checked_address(base_url: str) -> tuple[str, str]:
 
     >>> checked_address("https://me:secret@localhost:8000/v1/")
     ('https://localhost:8000/v1', 'me:secret')
-    >>> checked_address("http://localhost:8000")[0], checked_address("http://localhost:8000/v1/chat/completions")[0]
+    >>> checked_address("http://localhost:8000")[0], checked_address(" http://localhost:8000/v1/chat/completions ")[0]
     ('http://localhost:8000/v1', 'http://localhost:8000/v1')
     """
+    base_url = base_url.strip()
     shown = shown_address(base_url)
     scheme, _, rest = base_url.partition("://")
     if scheme not in ("http", "https"):
