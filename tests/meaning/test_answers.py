@@ -251,3 +251,36 @@ def test_an_umlaut_may_be_spelled_out() -> None:
     both = [(question, *pair) for one, other in same for pair in ((one, other), (other, one))]
     assert Builtin().entails(both).min() > 0.5
     assert Builtin().entails([(question, "Zürich", "Bern"), (question, "Goethe", "Gothe")]).max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("question", "a", "b", "same"),
+    [
+        (
+            "What does `git stash` do?",
+            "`git stash` deletes your changes.",
+            "`git stash` saves your changes.",
+            None,
+        ),
+        (
+            "Which `B` swam in `Jaws`?",
+            "The shark in `Jaws` was Bruce.",
+            "`Jaws` had a shark named Bait.",
+            None,
+        ),
+        (
+            "How do I undo `git add`?",
+            "Run `git reset` to undo `git add`.",
+            "To undo `git add`, use `git reset`.",
+            True,
+        ),
+        (
+            "How do I undo `git add`?",
+            "Run `git reset` to undo `git add`.",
+            "To undo `git add`, use `git rm`.",
+            False,
+        ),
+    ],
+)
+def test_code_of_the_question_is_not_the_answer(question: str, a: str, b: str, same: bool | None) -> None:
+    assert same_answer(question, a, b) is same

@@ -52,7 +52,7 @@ def test_the_language_of_the_question(text: str, question: str, figures: str) ->
         "7 days 24 hours",
         "in 1969 300 people",
         "half a dozen",
-        "once a day",
+        "once upon a time",
         "5 m",
         "3.10",
     ],

@@ -57,6 +57,11 @@ _CODE = re.compile(
     r"|(?<!\S):\w+!?(?=[\s.,;)]|$)|(?<!\S)(?:[=!<>]==?|[-+*/%:]=|&&|\|\||<<|>>|\*\*|//|\+\+|\?\?)(?=[\s.,;)]|$)"
 )
 _QUOTED = re.compile(r"`([^`]+)`")
+_CODE_ASKED = re.compile(
+    r"\bhow (?:do|can|could|should|would|to)\b|\b(?:wie|comment|cómo|come|como)\b"
+    r"|\b(?:command|option|flag|code|shortcut|keys?|function|method|operator|keyword|query|statement|expression"
+    r"|syntax|befehl|commande|comando)\b"
+)
 _CODE_AFTER = re.compile(
     r"(?<=[.!])\s*\n```.*\Z", re.DOTALL
 )  # it illustrates an answer that is complete without it
@@ -186,7 +191,9 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     a, b = (_BEATS.sub("beats per minute", text) for text in (a, b))
     if other_code(a, b):
         return False
-    if same_code(a, b) or _same_but_agreement(question, a, b):
+    if _exchanged(question, a, b):
+        return False
+    if same_code(question, a, b) or _same_but_agreement(question, a, b):
         return True
     for said in ((_chord(a), _chord(b)), (_choice(question, a), _choice(question, b))):
         if None not in said:
@@ -208,6 +215,36 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
         return None
     # Never a refutation: without its case, "1.5m" may be metres or millions.
     return True if first == second or _equal(first, second, question) else None
+
+
+def _exchanged(question: str, a: str, b: str) -> bool:
+    """Whether two sentences have the same words but for two that have changed places, so that roles are exchanged.
+
+    Both stand in the question, apart from each other in the sentences, or one of them is denied.
+
+    >>> asked = "Who won, Spain or Ghana?"
+    >>> _exchanged(asked, "Spain beat Ghana.", "Ghana beat Spain."), _exchanged(asked, "A beat B.", "B beat A.")
+    (True, False)
+    >>> _exchanged("What is the capital?", "The capital is Bern, not Basel.", "The capital is Basel, not Bern.")
+    True
+    """
+    one, other = (
+        [
+            _stem(word)
+            for word in _words(plain_signs(text))
+            if word in _NOT or word not in _EMPTY | SMALL_WORDS
+        ]
+        for text in (a, b)
+    )
+    moved = [place for place, (first, second) in enumerate(zip(one, other, strict=False)) if first != second]
+    if len(one) != len(other) or len(moved) != 2:
+        return False
+    start, end = moved
+    if (one[start], one[end]) != (other[end], other[start]) or any(map(str.isdigit, one[start] + one[end])):
+        return False
+    between = one[start + 1 : end]
+    asked = _content(question)
+    return not _NOT.isdisjoint(between) or (bool(between) and {one[start], one[end]} <= asked)
 
 
 def _equal(first: str, second: str, question: str) -> bool:
@@ -360,24 +397,30 @@ def other_code(a: str, b: str) -> bool:
     return bool(first and second and first - _code_words(b) and second - _code_words(a))
 
 
-def same_code(a: str, b: str) -> bool:
-    """Whether both texts quote the same code or command, word for word, and neither denies anything.
+def same_code(question: str, a: str, b: str) -> bool:
+    """Whether both texts quote the same code where code is asked for, word for word, and neither denies anything.
 
-    One word of code, where that is all of a text, need not be quoted.
+    Code of the question is what they speak of, not what they say. One word of code, where that is all of a text, need
+    not be quoted.
 
-    >>> same_code("Use `ls -a`.", "Use the `ls` command with the `-a` flag."), same_code("`mv a b`", "Run `mv b a`.")
+    >>> asked = "How do I list them?"
+    >>> same_code(asked, "Use `ls -a`.", "Use the `ls` command with the `-a` flag."), same_code(asked, "`a b`", "`b a`")
     (True, False)
-    >>> same_code("Use `ls -a`.", "Do not use `ls -a`."), same_code("Paris", "Rome")
+    >>> same_code(asked, "Use `ls -a`.", "Do not use `ls -a`."), same_code(asked, "Paris", "Rome")
     (False, False)
-    >>> same_code(":q!", "Press Esc, then type :q! and Enter."), same_code("Run ls -r.", "Run rm -r.")
+    >>> same_code(asked, ":q!", "Press Esc, then type :q! and Enter."), same_code(asked, "Run ls -r.", "Run rm -r.")
     (True, False)
+    >>> same_code("How can `git` help me?", "`git` saves changes.", "`git` deletes changes.")
+    False
     """
-    if _denies(a) or _denies(b):
+    if not _CODE_ASKED.search(_asked(question)) or _denies(a) or _denies(b):
         return False
-    quoted = [[word for part in _QUOTED.findall(text) for word in part.split()] for text in (a, b)]
+    asked = _code_words(question)
+    parts = [[part.split() for part in _QUOTED.findall(text)] for text in (a, b)]
+    quoted = [[word for part in each if not asked.issuperset(part) for word in part] for each in parts]
     if all(quoted):
         return quoted[0] == quoted[1]
-    one, other = _code(a), _code(b)
+    one, other = _code(a) - asked, _code(b) - asked
     return len(one) == 1 and one == other and one in (_code_words(a), _code_words(b))
 
 

@@ -92,6 +92,10 @@ def _together(match: re.Match[str]) -> str:
     return f"{float(whole + more)} {match['second']}".replace(".0 ", " ")
 
 
+def _often(match: re.Match[str]) -> str:
+    return f"{('once', 'twice', 'thrice').index(match[1].lower()) + 1} times"
+
+
 def _date(match: re.Match[str]) -> str:
     """ "9.11.1989" as "9 november 1989"."""
     month = int(match[2])
@@ -138,6 +142,7 @@ _EVERYWHERE = _steps(
     *((rf"(?<=\d) ?(?:{large}|{names})\b\.?(?: d[ei](?= )| d['’])?", f" {large} ") for large, names in _LARGE.items()),
     (rf"\b(?P<value>[\w.]+) (?:(?P<unit>[^\W\d]+) {_AND_A_HALF}|and a half (?P<thing>[^\W\d]+))\b", _and_a_half),
     (r"\b(?:(?P<three>three )|an? |one )?(?P<part>half|quarters?)(?: of)? (?:an?|one) (?P<unit>[^\W\d]+)", _part),
+    (r"\b(once|twice|thrice)(?= (?:an?|per|each|every|daily|weekly|monthly|yearly)\b)", _often),
     (rf"\b(?P<whole>\d{{1,5}}) ?(?P<first>{UNIT})(?:,| and| und| et| y| e)? (?P<more>\d\d?) ?(?P<second>{UNIT})",
      _together),
 )  # fmt: skip
@@ -159,7 +164,7 @@ _ON_THE_CLOCK = _steps(
 )
 _COUNTED = _steps((rf"\b({'|'.join(_COUNTS)})\b", lambda match: _COUNTS[match[1].lower()]))
 _SUFFIXED = re.compile(r"(?<=\d)(?:([kKMB])|([bmt])n)(?![\w/^])")  # a small "m" is a metre
-_AMOUNT = re.compile(r"\d|half|quarter", re.IGNORECASE)
+_AMOUNT = re.compile(r"\d|half|quarter|once|twice|thrice", re.IGNORECASE)
 
 
 @lru_cache(8192)
@@ -183,6 +188,8 @@ def in_figures(text: str, question: str = "") -> str:
     ('am 9 november 1989', '14 july 1789', 'Um 8:00')
     >>> in_figures("Hay ocho planetas.", "¿Cuántos planetas hay?"), in_figures("ocho")
     ('Hay 8 planetas.', 'ocho')
+    >>> in_figures("500 mg twice a day"), in_figures("once upon a time")
+    ('500 mg 2 times a day', 'once upon a time')
     """
     text = western_digits(unicodedata.normalize("NFKC", POWER.sub(r"^\g<0>", text))).replace("−", "-")
     abroad, clock = _ABROAD.search(question), _TIME_ABROAD.search(question)

@@ -34,7 +34,10 @@ _SYMBOL = re.compile(
 )
 _GLUED = re.compile(r"(?<=[0-9])(?=(?!e[+-]?[0-9])/?[^\W\d_]|[%°$€£¥₹₩₽])")  # "5km"
 _NO_UNIT = ("or", "and", "to", "bc", "bce", "am", "pm")
-_MEASURED = ("high", "tall", "long", "wide", "deep")  # what may follow a unit: "330 m high"
+_MEASURED = frozenset({  # what may follow a unit: "330 m high"
+    "high", "tall", "long", "wide", "deep", "hoch", "lang", "breit", "tief", "de", "di", "haut", "longue", "large",
+    "profond", "alto", "alta", "largo", "larga", "ancho", "ancha", "profundo", "profunda", "lungo", "lunga", "profondo",
+})  # fmt: skip
 _ZONE = re.compile(
     r" \(?((?:central european|eastern|central|mountain|pacific)(?: standard| daylight| summer)? time"
     r"|utc|gmt|bst|ist|jst|[ce]es?t|[cemp][sd]t)\)?$"
