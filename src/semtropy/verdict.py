@@ -207,7 +207,7 @@ class FieldVerdict(_Data):
         own = sum(meaning.count for meaning in self.meanings if meaning.has_answer)
         said = [str(self.outcome)]
         if drawn:
-            said.append(f"{own} of {drawn} samples agree")
+            said.append(_agreeing(own, drawn))
         if self.agreement is not None:
             said.append(f"asked again, the model would give it {_times(self.agreement.mean)} in 100")
         value = f"without {self.shown}" if self.name.endswith("[+]") else self.shown
@@ -238,7 +238,7 @@ class ClaimVerdict(_Data):
     >>> agreement = VerdictAgreement(0.08, (0.0, 0.24))
     >>> claim = ClaimVerdict("He is from Perth.", 0, 17, Outcome.FLAGGED, agreement, 0, 2, 1, "Born in Hobart.")
     >>> print(claim.sentence().replace("; ", ";\\n  "))
-    flagged: "He is from Perth." 2 of 3 samples contradict it;
+    flagged: "He is from Perth." 2 of 3 samples contradict it, and none supports it;
       asked again, the model would repeat it 8 times in 100. A sample says instead: "Born in Hobart."
     """
 
@@ -294,6 +294,8 @@ class ClaimVerdict(_Data):
         said = ""
         if weak and not self._left_out():
             said = f", and {self._open()}"
+        elif self.contradicted and self.silent and not self.supported:
+            said = ", and none supports it"
         if weak:
             said += ", which is only weak evidence against it"
         if higher:
@@ -348,6 +350,21 @@ class ClaimVerdict(_Data):
         return data
 
 
+def _agreeing(own: int, drawn: int) -> str:
+    """How many samples agree.
+
+    >>> _agreeing(0, 1), _agreeing(0, 2), _agreeing(0, 5), _agreeing(1, 5), _agreeing(5, 5)
+    ('the one sample disagrees', 'neither sample agrees', 'none of 5 samples agrees', '1 of 5 samples agrees', \
+'all 5 samples agree')
+    """
+    if own == drawn:
+        return f"{_all(drawn, 'sample')} {'agrees' if drawn == 1 else 'agree'}"
+    none = {1: "the one sample disagrees", 2: "neither sample agrees"}
+    if not own:
+        return none.get(drawn, f"none of {drawn} samples agrees")
+    return f"{own} of {drawn} samples {'agrees' if own == 1 else 'agree'}"
+
+
 def _backed(backed: int, others: int, *, only: bool = False) -> str:
     """How many of the other claims more than half of the samples support.
 
@@ -389,13 +406,14 @@ def _times(probability: float) -> str:
 
 
 def _between(shown: Callable[[float], str], interval: tuple[float, float] | None) -> str:
-    """An interval in brackets, where there is one and its ends do not look the same.
+    """An interval in brackets, where there is one and its ends do not look the same, or almost.
 
-    >>> _between(percent, (0.61, 0.95)), _between(percent, (0.9, 0.901))
-    (' (90% interval: 61 to 95)', '')
+    >>> _between(percent, (0.61, 0.95)), _between(percent, (0.9, 0.901)), _between(percent, (0.99, 0.999))
+    (' (90% interval: 61 to 95)', '', '')
     """
     low, high = ("", "") if interval is None else map(shown, interval)
-    return "" if low == high else f" (90% interval: {low} to {high})"
+    same = low == high or (low, high) in (("99", "more than 99"), ("less than 1", "1"))
+    return "" if same else f" (90% interval: {low} to {high})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +433,7 @@ class SecondOpinion(_Data):
 
     >>> said = SecondOpinion("gpt-x", VerdictAgreement(0.17), ("Lyon", "Lyon"), agree=0, instead="Lyon", samples=2)
     >>> said.sentence()
-    'gpt-x says otherwise: "Lyon" (none of 2 answers agrees).'
+    'gpt-x says otherwise: "Lyon" (neither answer agrees).'
     """
 
     model: str
@@ -438,7 +456,8 @@ class SecondOpinion(_Data):
             often = "its one answer" if n == 1 else _all(n, "answer")
             return f"{self.model} gives the same answer ({often})."
         if not self.agree:
-            often = "its one answer" if n == 1 else f"none of {n} answers agrees"
+            none = {1: "its one answer", 2: "neither answer agrees"}
+            often = none.get(n, f"none of {n} answers agrees")
             return f"{self.model} says otherwise: {_in_marks(_shortened(str(self.instead)))} ({often})."
         also = _quoted(_shortened(str(self.instead)))
         return f"{self.model} is torn: {self.agree} of {n} answers agree, and it also says {also}"
@@ -930,11 +949,11 @@ def _shortened(text: str, most: int = 120) -> str:
 def _quoted(text: str) -> str:
     """A text in quotation marks that ends a sentence.
 
-    >>> _quoted("Paris"), _quoted("Yes, it is.")
-    ('"Paris".', '"Yes, it is."')
+    >>> _quoted("Paris"), _quoted("Yes, it is."), _quoted("```x```")
+    ('"Paris".', '"Yes, it is."', '"```x```"')
     """
     marked = _in_marks(text)
-    return marked if text.rstrip(' "').endswith((".", "!", "?", "…", "。")) else f"{marked}."
+    return marked if text.rstrip(' "').endswith((".", "!", "?", "…", "。", "```")) else f"{marked}."
 
 
 def _in_marks(text: str) -> str:

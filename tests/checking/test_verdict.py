@@ -286,7 +286,8 @@ def test_an_open_claim_says_how_open_it_is_and_that_silence_is_weak_evidence() -
         "claim; asked again, the model would repeat it 7 times in 100 (90% interval: 0 to 20)."
     )
     assert denied.sentence([left_out, denied]) == (
-        'flagged: "It is red." 1 of 3 samples contradicts it; asked again, the model would repeat it 7 times in 100.'
+        'flagged: "It is red." 1 of 3 samples contradicts it, and none supports it; '
+        "asked again, the model would repeat it 7 times in 100."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -89,7 +90,6 @@ def test_wrong_usage_is_2_and_named(script, capsys, arguments, says):
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         [STEADY, "--file", "x"],
         [STEADY, "--variance", "1", "--confidence", "0.9"],
         [STEADY, "--max-samples", "ten"],
@@ -300,6 +300,8 @@ def test_models_fetch_says_where(capsys, smollm2):
         (["--verison"], "there is no option --verison: did you mean --version?"),
         (["--model", "smollm2", "check", "x"], "there is no option --model: options follow the command"),
         (["chekc", "x"], "there is no command chekc: did you mean check?"),
+        (["Who wrote Faust?"], "to ask a question, write semtropy check 'Who wrote Faust?'"),
+        (["check", "x", "--max-samples", "ten"], "--max-samples is 'ten': expected a whole number"),
         (["recording", "zzzz"], "there is no command zzzz: choose one of info, verify, merge, export"),
         (
             ["check", "Who", "wrote", "Faust?"],
@@ -382,3 +384,14 @@ def test_the_package_can_be_run() -> None:
         [sys.executable, "-m", "semtropy", "--version"], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stdout.strip()) == (0, f"semtropy {__version__}")
+
+
+def test_a_question_from_standard_input(script, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{STEADY}\n".encode())))
+    assert run(script, "-") == 0
+    assert capsys.readouterr().out.startswith('Looks steady: "Paris".')
+
+
+def test_no_question_is_told_how_to_give_one(script, capsys):
+    assert run(script) == 2
+    assert 'there is no question: add one in quotation marks, "Who wrote Faust?"' in capsys.readouterr().err

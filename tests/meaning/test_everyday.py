@@ -45,3 +45,41 @@ def test_the_sides_of_the_amounts_are_those_of_the_hash() -> None:
     for line in (TRAINING / "amounts.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         assert row["side"] == ("test", "tune")[hashlib.blake2b(row["question"].encode()).digest()[0] % 2]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("", " Answer in one sentence."), ("In one short sentence: ", "")]
+)
+def test_how_long_the_answer_is_to_be_changes_no_group(before: str, after: str) -> None:
+    rows = [json.loads(line) for line in (TRAINING / "everyday_more.jsonl").read_text("utf-8").splitlines()]
+    tasks = [
+        GroupingTask(question, [*row["same"], row["other"]], label=None)
+        for row in rows
+        for question in (row["question"], f"{before}{row['question']}{after}")
+    ]
+    grouped = [each.meanings for each in cluster_many(tasks, Builtin())]
+    assert grouped[::2] == grouped[1::2]  # 44 groups right; without care for it 36, and 4 wrong merges
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "meanings"),
+    [
+        (
+            "Can dogs eat chocolate, and why?",
+            [
+                "Dogs can eat chocolate at any time, but it can be harmful to them.",
+                "Dogs cannot eat chocolate because it can cause harm.",
+                "No, because it contains theobromine, which is toxic to dogs.",
+            ],
+            [0, 1, 1],
+        ),
+        (
+            "Is a tomato a fruit or a vegetable, and why?",
+            ["It is a fruit because it has seeds.", "A fruit, since it grows from a flower.", "A vegetable."],
+            [0, 0, 1],
+        ),
+    ],
+)
+def test_yes_or_no_comes_before_why(question: str, answers: list[str], meanings: list[int]) -> None:
+    [grouped] = cluster_many([GroupingTask(question, answers, label=None)], Builtin())
+    assert grouped.meanings == meanings

@@ -6,6 +6,8 @@ import argparse
 import importlib
 import io
 import os
+import re
+import shlex
 import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -41,6 +43,9 @@ COMMANDS: tuple[str, ...] = (
 )
 
 
+_NOT_A_NUMBER = re.compile(r"argument ([\w-]+): invalid (int|float) value: (.*)", re.DOTALL)
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser, and its commands' parsers, that names the command or option meant by one it does not know."""
 
@@ -64,11 +69,17 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with one line; control characters of the arguments are shown as escapes."""
+        wrong = _NOT_A_NUMBER.fullmatch(message)
+        if wrong is not None:
+            option, kind, value = wrong.groups()
+            message = f"{option} is {value}: expected {'a whole number' if kind == 'int' else 'a number'}"
         self.exit(2, f"{self.prog}: {printable(message)} (`{self.prog} --help` lists what there is)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             names = list(action.choices)
+            if " " in value.strip():
+                self.error(f"to ask a question, write {self.prog} check {shlex.quote(value)}")
             self.error(_unknown("command", value, names, f": choose one of {', '.join(names)}"))
         super()._check_value(action, value)
 

@@ -48,8 +48,10 @@ def register(commands: Any) -> None:
         "Exit code: 0 steady, 3 flagged, 4 undecided, 5 no answer, 2 wrong usage, 1 failure, 130 interrupted.",
     )
     add = parser.add_argument
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("prompt", nargs="?", metavar="PROMPT", help="the question")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "prompt", nargs="?", metavar="PROMPT", help="the question, in quotation marks (- is standard input)"
+    )
     what.add_argument("--file", metavar="FILE", help="check every line of FILE (- is standard input)")
     what.add_argument(
         "--messages",
@@ -73,8 +75,14 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         read_config(arguments.config, arguments, arguments.words)
         arguments.opened = []  # models whose connections are closed at the end
+        if arguments.prompt == "-":
+            arguments.prompt = option_text("PROMPT", "-").strip()
         if arguments.prompt is not None and not arguments.prompt.strip():
             raise InputError("the prompt is empty: ask a question")
+        if arguments.prompt is arguments.messages is arguments.file is None:
+            raise InputError(
+                'there is no question: add one in quotation marks, "Who wrote Faust?", or --file or --messages'
+            )
         prompt = arguments.prompt if arguments.messages is None else _messages(arguments.messages)
         if arguments.file is not None and arguments.answer is not None:
             raise InputError("--answer goes with one prompt, not with --file")
@@ -352,7 +360,9 @@ def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
         )
     if arguments.show_groups and not arguments.json:
         listed = {line.strip() for line in verdict.sentences()} if verdict.claims else set()
-        say("\n".join(line for line in verdict.show_groups().splitlines() if line not in listed))
+        rest = [line for line in verdict.show_groups().splitlines() if line not in listed]
+        if rest:
+            say("\n".join(rest))
 
 
 # Many prompts from a file, several at a time where the model can; results in the file's order.

@@ -334,6 +334,7 @@ def _notes(step: Step) -> tuple[str, ...]:
 
 def _sample_warnings(step: Step) -> Iterator[str]:
     n = len(step.samples)
+    of = "The one sample" if n == 1 else f"{{}} of {n} samples"
     used = any(step.evidence.prefix_draws) and any("end token" in note for note in step.belief.notes)
     no_logprob = sum(
         sample.logprob is None and (sample.prefix_logprob is None or not used)
@@ -352,15 +353,15 @@ def _sample_warnings(step: Step) -> Iterator[str]:
         and not any(any(field.step.evidence.floors) for field in step.fields)
     ):
         yield (
-            f"{no_logprob} of {n} samples came without the log-probability of the whole answer, end token included: "
+            f"{of.format(no_logprob)} came without the log-probability of the whole answer, end token included: "
             f"{'it is' if no_logprob == 1 else 'they are'} only counted."
         )
     if cut:
         them = "it counts, but its probability does" if cut == 1 else "they count, but their probabilities do"
         counted = "" if step.claims else f": {them} not"
-        yield f"{cut} of {n} samples {'was' if cut == 1 else 'were'} cut off at the length limit{counted}."
+        yield f"{of.format(cut)} {'was' if cut == 1 else 'were'} cut off at the length limit{counted}."
     if empty:
-        yield f"{empty} of {n} samples {'was' if empty == 1 else 'were'} empty."
+        yield f"{of.format(empty)} {'was' if empty == 1 else 'were'} empty."
     unparsed = sum(sample.text == UNPARSED_TEXT for field in step.fields[:1] for sample in field.step.samples)
     if unparsed:
         them = (
@@ -368,7 +369,7 @@ def _sample_warnings(step: Step) -> Iterator[str]:
             if unparsed == 1
             else "are not JSON: in every field they count"
         )
-        yield f"{unparsed} of {n} samples {them} as another value."
+        yield f"{of.format(unparsed)} {them} as another value."
 
 
 def _guarantee(calibration: Calibrated | None, method: str) -> str | None:

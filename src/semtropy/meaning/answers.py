@@ -120,6 +120,9 @@ _OPEN = re.compile(
     r"|wann|wo|woher|wohin|warum|wieso|wie|wieviele?|womit|oder|qui|que|quoi|quel(?:le)?s?|où|quand|pourquoi|comment"
     r"|combien|ou|quién|quiénes|qué|cuál|cuáles|cuándo|dónde|cómo|cuánt[oa]s?|o)\b"
 )
+_AND_WHY = re.compile(  # "Can dogs eat it, and why?" asks for yes or no, and for a reason
+    r",? (?:and|und|et|y|e) (?:why|warum|wieso|pourquoi|por qué|perché)(?: (?:not|or why not|nicht|pas|no|non))?$"
+)
 _QUE = re.compile(r"\best[- ]ce qu(?:e|')\s?")  # opens a French question for yes or no
 _YES = r"yes|yeah|yep|yup|correct|true|right|affirmative|certainly|definitely|absolutely|of course|ja|jawohl|oui|sí|si"
 _NO = r"no|nope|nah|incorrect|false|wrong|negative|nein|non|no way|not at all|certainly not|definitely not"
@@ -198,7 +201,7 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     one, other = polarity(question, a), polarity(question, b)
     if one is not None or other is not None:
         if None not in (one, other):
-            return one == other
+            return (None if _AND_WHY.search(_asked(question)) else True) if one == other else False
         return False if _denied_abroad(question, a, b) else None
     amounts = _same_amount(question, in_figures(a, question), in_figures(b, question))
     if amounts is not None:
@@ -488,9 +491,11 @@ def polarity(question: str, text: str) -> bool | None:
     True
     >>> polarity("Can I take both?", "Yes, you can, but do not take more than six a day.")
     True
+    >>> polarity("Do penguins fly, and why?", "They do not fly because they are too heavy.")
+    False
     >>> polarity("Is the Nile longer than the Rhine?", "The Rhine is longer than the Nile.")
     """
-    asked = _asked(question)
+    asked = _AND_WHY.sub("", _asked(question))
     if _OPEN.search(_QUE.sub(" ", asked)) or _NEGATED.search(asked) or not asked:
         return None
     said = plain_signs(text).strip(" \"'`*")
@@ -665,6 +670,37 @@ def _asked(question: str) -> str:
     return asked[-1].strip(_MARKS)
 
 
+_IN_FORM = (
+    r"(?:(?:in|with|using|en|avec|con|com|mit) )?(?:(?:just|only|nur|at most|no more than|exactly) )?"
+    r"(?:an?|one|two|three|\d+|eine[mnr]?|zwei|drei|une?|deux|trois|una|dos|tres|uma|due)(?: or two| to three)?"
+    r"(?: (?:single|short|brief|complete|full|simple|plain|kurzen|ganzen|seule|courte|sola|corta))*"
+    r" (?:sentences?|words?|lines?|phrases?|paragraphs?|satz|sätzen|wort(?:en)?|mots?|fras(?:es?|i)|palabras?"
+    r"|parol[ae])"
+    r"(?: or (?:less|fewer))?(?: of code)?"
+)
+_FORM_AFTER = re.compile(
+    r"(?<=[.?!:;。？！'\"”»)\n])\s*(?:(?:please|bitte) )?"
+    r"(?:answer|reply|respond|explain|antworten?(?: sie)?|répond(?:s|ez|re)|respond[ea]|contesta|rispondi)"
+    r"(?: (?:me|it|this|bitte))?,? "
+    rf"(?:{_IN_FORM}|briefly|concisely|shortly|kurz|brièvement|brevemente)"
+    r"(?:,? (?:only|please|bitte|por favor|s'il (?:te|vous) plaît))?\s*[.!。]?\s*$",
+    re.IGNORECASE,
+)
+_FORM_BEFORE = re.compile(rf"^\s*(?:{_IN_FORM}|briefly)\s*[,:]\s*(?=\w)", re.IGNORECASE)
+
+
+@lru_cache(512)
+def without_form(question: str) -> str:
+    """A prompt without the sentence that says how long its answer is to be, which says nothing of what it means.
+
+    >>> without_form("Why is the sky blue? Answer in one sentence."), without_form("In one word, who won?")
+    ('Why is the sky blue?', 'who won?')
+    >>> without_form("Wer malte es? Antworte in einem Satz."), without_form("Answer in one sentence.")
+    ('Wer malte es?', 'Answer in one sentence.')
+    """
+    return _FORM_BEFORE.sub("", _FORM_AFTER.sub("", question)).strip() or question
+
+
 @lru_cache(4096)
 def _choice(question: str, text: str) -> str | None:
     """Which of the two that a question offers a text names; None where it names both or neither, or none is offered.
@@ -677,7 +713,7 @@ def _choice(question: str, text: str) -> str | None:
     >>> _choice(asked, "The MacBook Air is better than the ThinkPad X1."), _choice("Is it red?", "Red")
     (None, None)
     """
-    first, *second = re.split(r",? or ", _asked(question))
+    first, *second = re.split(r",? or ", _AND_WHY.sub("", _asked(question)))
     if len(second) != 1:
         return None
     words = [_stem(word) for word in _words(second[0]) if word not in _EMPTY | SMALL_WORDS]
@@ -758,6 +794,8 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     >>> shared_by_explanations("Who floats on water?", "Ice floats on water.", "Wood floats on water.")
     """
     asked = _asked(question)
+    if _AND_WHY.search(asked):  # whether comes before why: "Yes, ..." and "No, ..." share most of their words
+        return None
     if not _EXPLAINED.search(asked) or _NAMED.search(asked) or _AMOUNT_ASKED.search(asked):
         return None
     one, other = (_content(text) - _content(asked) for text in (a, b))

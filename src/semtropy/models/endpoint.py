@@ -50,9 +50,10 @@ def checked_address(base_url: str) -> tuple[str, str]:
 
     >>> checked_address("https://me:secret@localhost:8000/v1/")
     ('https://localhost:8000/v1', 'me:secret')
-    >>> checked_address("http://localhost:8000")[0], checked_address("http://localhost:8000/v1/chat/completions")[0]
+    >>> checked_address("http://localhost:8000")[0], checked_address(" http://localhost:8000/v1/chat/completions ")[0]
     ('http://localhost:8000/v1', 'http://localhost:8000/v1')
     """
+    base_url = base_url.strip()
     shown = shown_address(base_url)
     scheme, _, rest = base_url.partition("://")
     if scheme not in ("http", "https"):
@@ -395,7 +396,8 @@ class Endpoint:
 
     def _failure(self, reply: httpx.Response) -> Exception:
         status = reply.status_code
-        message, param, code = self._said(reply)
+        said, param, code = self._said(reply)
+        message = said.rstrip(". ")
         if status in (401, 403):
             return BadKey(
                 f"{self.label} refused the key ({status}): {message}; set OPENAI_API_KEY or api_key="
@@ -403,6 +405,7 @@ class Endpoint:
         if status == 404:
             return UnknownModel(
                 f"{self.label} ({status}): {message}; check the model's name and the base URL"
+                + ("" if re.search(r"/v\d", self.label) else ", which usually ends in /v1")
             )
         if status == 429 and code == "insufficient_quota":
             return RateLimited(f"{self.label}: the quota is used up: {message}")
@@ -413,7 +416,7 @@ class Endpoint:
             failed = ModelError(f"{self.label} failed ({status}): {message}")
             return _Transient(failed, _retry_after(reply), what=f"it failed ({status})")
         if status in (400, 413, 422):
-            return Refused(status, message, param)
+            return Refused(status, said, param)
         return ModelError(f"{self.label} answered {status}: {message}")
 
     def _said(self, reply: httpx.Response) -> tuple[str, str | None, Any]:

@@ -44,7 +44,7 @@ def as_model(model: str | Model | AskFunction, **options: Any) -> Model:
     if not callable(model):
         raise InputError(
             f"model is of type {type(model).__name__}: give a name, an object with `name` and `sample`, or a function "
-            "(messages, n, temperature) that returns answers"
+            "of the prompt that returns an answer, or of (messages, n, temperature) that returns several"
         )
     calls = (model, getattr(model, "__call__", None))  # noqa: B004
     is_async = any(map(inspect.iscoroutinefunction, calls))

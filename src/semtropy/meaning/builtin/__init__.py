@@ -25,6 +25,7 @@ from ..answers import (
     same_answer,
     shared_by_explanations,
     without_code_after,
+    without_form,
     without_placeholder,
 )
 from ..networks import OnnxEncoder, nearest, pieces, shorten
@@ -48,7 +49,7 @@ _DOUBT = 0.15  # chosen on the tune side of the wordings: 92.8 to 94.2% merged, 
 _SURE = 1e-4
 _OUTPUTS = ("supports", "contradicts", "silent")
 Row = tuple[float, float, float]
-_REVISION = 23  # of what is settled without the network; part of the name, so that no cache mixes two
+_REVISION = 24  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512  # tokens of the network
 _LONGEST = (
     8000  # characters: longer answers are the same only where their words are, or one would take minutes
@@ -122,6 +123,7 @@ class Builtin:
         than the other, which is beside the question. In code it is not. Of two explanations always, with what they
         share.
         """
+        batch = [_briefly(triple) for triple in batch]
         shares = [self._shared(triple) for triple in batch]
         found = np.zeros(len(batch))
         rest = [n for n, share in enumerate(shares) if share is None]
@@ -158,6 +160,7 @@ class Builtin:
 
     def relation(self, batch: Sequence[Triple]) -> Floats:
         """Probabilities that `a` supports, contradicts or is silent about `b`, one row per triple."""
+        batch = [_briefly(triple) for triple in batch]
         rows: list[Row | None] = []
         for question, a, b in batch:
             known = self._known(question, a, b)
@@ -181,7 +184,7 @@ class Builtin:
 
     def explain(self, triple: Triple) -> str:
         """What decides a triple: "spelling", "arithmetic", "wording", "script", "length" or "network"."""
-        known = self._known(*triple)
+        known = self._known(*_briefly(triple))
         return "network" if known is None else known[1]
 
     def unlike(self, triple: Triple) -> bool:
@@ -189,11 +192,11 @@ class Builtin:
 
         That is no judgement of entailment: "Toni Morrison" and "a writer" are unlike, and the first entails the second.
         """
-        return unlike(*triple[1:]) and self._known(*triple) is None
+        return unlike(*triple[1:]) and self._known(*_briefly(triple)) is None
 
     def explanations(self, triple: Triple) -> bool:
         """Whether two answers are explanations that the network compares."""
-        return self._shared(triple) is not None
+        return self._shared(_briefly(triple)) is not None
 
     def competes(self, triple: Triple) -> bool:
         """Whether a passage says something in the place of a claim: if not, it is silent about it.
@@ -281,6 +284,11 @@ class Builtin:
     def _reading(self, text: str) -> _Reading:
         normal = normalise(text)
         return _Reading(normal, tuple(self._encoder.ids(normal)), len(self._encoder.ids(text)))
+
+
+def _briefly(triple: Triple) -> Triple:
+    """A triple whose question does not say how long the answer is to be: the network has learned from such."""
+    return (without_form(triple[0]), *triple[1:])
 
 
 def _turned(triple: Triple) -> Triple:

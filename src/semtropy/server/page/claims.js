@@ -47,9 +47,10 @@ function why({ supported, contradicted, silent, outcome, agreement: { mean } }, 
   const lower = few && (leftOut ? outcome === "flagged" : gap < -0.15 && mean < alone);
   const weak = (gap > 0.15 && silent > contradicted) || (leftOut && outcome === "undecided");
   const open = weak && !leftOut ? `, and ${silent === 1 ? "the other leaves" : `the other ${silent} leave`} it open` : "";
+  const unbacked = !weak && contradicted && silent && !supported ? ", and none supports it" : "";
   const against = weak ? ", which is only weak evidence against it" : "";
   const backing = higher ? (weak ? `, and ${of(backed, others.length)}` : `, but ${of(backed, others.length)}, which speaks for this one, too`) : "";
-  return `${open}${against}${backing}${lower ? `, ${supported ? "but" : "and"} ${of(backed, others.length, "only ")}` : ""}`;
+  return `${open}${unbacked}${against}${backing}${lower ? `, ${supported ? "but" : "and"} ${of(backed, others.length, "only ")}` : ""}`;
 }
 
 // How many of the other claims more than half of the samples support.

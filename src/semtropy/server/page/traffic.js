@@ -73,7 +73,9 @@ const NUMBERS = new Set(["Samples", "Tokens", "Seconds"]);
 
 function again(row) {
   if (row.claims) return `${row.claims_flagged} of ${row.claims} claims flagged`;
-  return row.agreement === null || row.outcome === "no answer" ? "" : `${percent(row.agreement)} in 100`;
+  if (row.agreement === null || row.outcome === "no answer") return "";
+  const second = typeof row.second === "number" ? `; other model ${percent(row.second)}` : "";
+  return `${percent(row.agreement)} in 100${second}`;
 }
 
 function pill(row) {

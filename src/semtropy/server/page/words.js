@@ -18,10 +18,11 @@ export function agreementText(agreement) {
   return `${times}${between(agreement.interval, percent)}.`;
 }
 
-// An interval in brackets, where there is one and its ends do not look the same.
+// An interval in brackets, where there is one and its ends do not look the same, or almost.
 export function between(interval, shown) {
   const [low, high] = interval?.map(shown) ?? [];
-  return low === high ? "" : ` (90% interval: ${low} to ${high})`;
+  const almost = ["99 to more than 99", "less than 1 to 1"].includes(`${low} to ${high}`);
+  return low === high || almost ? "" : ` (90% interval: ${low} to ${high})`;
 }
 
 // What the run found: "8 meanings in 10 samples; none of them is the answer's".
