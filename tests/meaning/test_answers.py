@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from semtropy.meaning import cluster
-from semtropy.meaning.answers import bare_answer, polarity, same_answer
+from semtropy.meaning.answers import bare_answer, polarity, same_answer, without_form
 from semtropy.meaning.builtin import Builtin
 
 WHO = "Who wrote Faust?"
@@ -284,3 +284,37 @@ def test_an_umlaut_may_be_spelled_out() -> None:
 )
 def test_code_of_the_question_is_not_the_answer(question: str, a: str, b: str, same: bool | None) -> None:
     assert same_answer(question, a, b) is same
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Hi! {} Thanks in advance.",
+        "Question: {}\nAnswer:",
+        "You are a helpful assistant. Be concise.\n\n{}",
+        "{} Be brief.",
+        "{} Please be concise and do not explain.",
+        "I have a question: {}",
+        "{} Keep it under 20 words.",
+        "Answer the following question in one short sentence: {}",
+        "{}\nAnswer in at most 15 words.",
+        "Please answer briefly. {}",
+        "{} (short answer)",
+    ],
+)
+def test_how_to_answer_is_no_part_of_a_question(prompt: str) -> None:
+    assert without_form(prompt.format(WHO)) == WHO
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Thanks!",
+        "Be brief.",
+        "Translate: keep it short.",
+        "Which is right, 3 or 4? Assume that x is 2.",
+        "Who? He said no.",
+    ],
+)
+def test_what_is_asked_is_kept(question: str) -> None:
+    assert without_form(question) == question

@@ -687,18 +687,41 @@ _FORM_AFTER = re.compile(
     re.IGNORECASE,
 )
 _FORM_BEFORE = re.compile(rf"^\s*(?:{_IN_FORM}|briefly)\s*[,:]\s*(?=\w)", re.IGNORECASE)
+_FRAME_AFTER = re.compile(  # "Be brief.", "Keep it under 20 words.", "Thanks!", "Answer:"
+    r"(?<=[.?!;。？！'\"”»)\n])\s*\(?(?:(?:please|kindly) )?(?:(?:be|keep|make|limit|use)\b (?:[\w']+ ){0,4}?"
+    r"(?:brief|short|concise|succinct|words?|sentences?)\b[^.?!]{0,40}|thank(?:s| you)[^.?!]{0,30}"
+    r"|(?:do not|don't) explain[^.?!]{0,30}|no explanations?|short answer|briefly|answer:)\)?[.!]?\s*$",
+    re.IGNORECASE,
+)
+_FRAME_BEFORE = re.compile(  # "Hi!", "Question:", "You are a helpful assistant.", "Answer this question briefly:"
+    r"^\s*(?:(?:hi|hello|hey)(?: there)?[!,.]|(?:(?:i have|here is) (?:a|my) |my )?question:|q:"
+    r"|you are an? [^.?!\n]{0,80}[.!]|(?:please )?be (?:brief|concise)[.!]"
+    rf"|(?:please )?(?:answer|reply)(?: (?:the following|this) question)?(?: (?:{_IN_FORM}|briefly|concisely))?[.:])"
+    r"\s+(?=\S)",
+    re.IGNORECASE,
+)
+_FRAME = 300  # characters at the end of a prompt in which it says how to answer
+_FRAMES = 3  # of them, one after the other
 
 
 @lru_cache(512)
 def without_form(question: str) -> str:
-    """A prompt without the sentence that says how long its answer is to be, which says nothing of what it means.
+    """A prompt without what says how its answer is to be worded, and without greetings: they say nothing of meaning.
 
     >>> without_form("Why is the sky blue? Answer in one sentence."), without_form("In one word, who won?")
     ('Why is the sky blue?', 'who won?')
     >>> without_form("Wer malte es? Antworte in einem Satz."), without_form("Answer in one sentence.")
     ('Wer malte es?', 'Answer in one sentence.')
+    >>> without_form("Hi! Who won? Be brief. Thanks!"), without_form("Question: Who won?\\nAnswer:")
+    ('Who won?', 'Who won?')
     """
-    return _FORM_BEFORE.sub("", _FORM_AFTER.sub("", question)).strip() or question
+    kept = question.strip()
+    for _ in range(_FRAMES):
+        for frame in (_FORM_AFTER, _FRAME_AFTER):
+            kept = kept[:-_FRAME] + frame.sub("", kept[-_FRAME:])
+        for frame in (_FORM_BEFORE, _FRAME_BEFORE):
+            kept = frame.sub("", kept)
+    return kept or question
 
 
 @lru_cache(4096)
