@@ -34,7 +34,10 @@ _WORDS = {
     "drei trois tres tre três": "3", "vier quatre cuatro quattro quatro": "4", "fünf cinq cinco cinque": "5",
     "sechs six seis sei": "6", "sieben sept siete sette sete": "7", "acht huit ocho otto oito": "8",
     "neun neuf nueve nove": "9", "zehn dix diez dieci dez": "10", "elf onze once undici": "11",
-    "zwölf douze doce dodici doze": "12", "fünfzehn quinze quince quindici": "15",
+    "zwölf douze doce dodici doze": "12", "dreizehn treize trece tredici treze": "13",
+    "vierzehn quatorze catorce quattordici catorze": "14", "fünfzehn quinze quince quindici": "15",
+    "sechzehn seize dieciséis sedici dezesseis": "16", "siebzehn diecisiete diciassette dezessete": "17",
+    "achtzehn dieciocho diciotto dezoito": "18", "neunzehn diecinueve diciannove dezenove": "19",
     "zwanzig vingt veinte venti vinte": "20", "dreißig trente treinta trenta trinta": "30",
     "vierzig quarante cuarenta quaranta quarenta": "40", "fünfzig cinquante cincuenta cinquanta cinquenta": "50",
     "hundert cien cento cem": "100",
@@ -156,13 +159,13 @@ _IN_OTHER_LANGUAGES = _steps(
     (rf"(?<![\d.,])(\d+),(\d\d?){_ENDS}", r"\1.\2"),
     (r"(?<=\d) mil\b", " thousand"),
     (r"\bun an\b", "1 year"),
-    (r"\b(?:(?:eine?|une?|una|uma) )?([^\W\d]+)[ '-](?=([^\W\d]+))", _word),
+    (r"(?<![\w-])(?:(?:eine?|une?|una|uma) )?([^\W\d]+)[ '-](?=([^\W\d]+))", _word),
 )  # fmt: skip
 _ON_THE_CLOCK = _steps(
     (r"\b(\d\d?)(?:[:.](\d\d))? ?uhr(?: (\d\d))?\b", _time),
     (r"\b(\d\d?) ?(?:h|heures?)(?: ?(\d\d))?\b", _time),
 )
-_COUNTED = _steps((rf"\b({'|'.join(_COUNTS)})\b", lambda match: _COUNTS[match[1].lower()]))
+_COUNTED = _steps((rf"(?<![\w-])({'|'.join(_COUNTS)})(?![\w-])", lambda match: _COUNTS[match[1].lower()]))
 _SUFFIXED = re.compile(r"(?<=\d)(?:([kKMB])|([bmt])n)(?![\w/^])")  # a small "m" is a metre
 _AMOUNT = re.compile(r"\d|half|quarter|once|twice|thrice", re.IGNORECASE)
 
@@ -188,6 +191,8 @@ def in_figures(text: str, question: str = "") -> str:
     ('am 9 november 1989', '14 july 1789', 'Um 8:00')
     >>> in_figures("Hay ocho planetas.", "¿Cuántos planetas hay?"), in_figures("ocho")
     ('Hay 8 planetas.', 'ocho')
+    >>> in_figures("sechzehn", "Wie viele?"), in_figures("dix-sept jours", "Combien ?")
+    ('16', 'dix-sept jours')
     >>> in_figures("500 mg twice a day"), in_figures("once upon a time")
     ('500 mg 2 times a day', 'once upon a time')
     """
