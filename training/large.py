@@ -113,6 +113,28 @@ def load_adapter(path: Path, start: Start) -> CrossEncoder:
     return model.eval()
 
 
+def restore_adapter(folder: Path, start: Start, out: Path) -> None:
+    """What `save_adapter` wrote, back from the files that ship, `large.onnx` and `large.npz`."""
+    import onnx
+    from onnx import numpy_helper
+
+    graph = onnx.load(str(folder / "large.onnx")).graph
+    arrays = {item.name: numpy_helper.to_array(item) for item in graph.initializer}
+    arrays["dense.weight"] = arrays["dense.whole"] * arrays["dense.scale"]
+    factors = np.load(folder / "large.npz")
+    found: dict[str, Any] = {}
+    for name, parameter in adapted(start, 0).named_parameters():
+        if not parameter.requires_grad:
+            continue
+        if name.endswith((".a", ".b")):
+            place = name.removeprefix("bert.")
+            value = factors[place] * factors[f"{place}_scale"].astype(np.float32)
+        else:
+            value = arrays[name.replace(".base.", ".")]
+        found[name] = torch.from_numpy(np.asarray(value, dtype=np.float32)).half()
+    torch.save(found, out)
+
+
 def merged(model: CrossEncoder, start: Start) -> CrossEncoder:
     """A plain network with the same outputs."""
     state = {name.replace(".base.", "."): value for name, value in model.state_dict().items()}
@@ -282,7 +304,7 @@ def export_large(adapter: Path, start: Start, folder: Path) -> CrossEncoder:
 
 
 # Log-odds added to support. It reads passages alone, since the smaller network is as good at sentences (README.md).
-SHIFTS = {"passage": 0.0}
+SHIFTS = {"passage": 0.0, "explanation": 0.0}
 
 
 def describe(folder: Path, wheels: list[Path], trial: Path) -> None:

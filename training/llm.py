@@ -109,9 +109,15 @@ class Writer:
 
     @torch.inference_mode()
     def write(
-        self, prompts: Sequence[str], limit: int, *, times: int = 1, rows: int = 2048
+        self,
+        prompts: Sequence[str],
+        limit: int,
+        *,
+        times: int = 1,
+        rows: int = 2048,
+        temperature: float = 0.9,
     ) -> list[list[str]]:
-        """`times` continuations of each prompt, at temperature 0.9."""
+        """`times` continuations of each prompt."""
         out: list[list[str]] = [[] for _ in prompts]
         ids = [encoding.ids for encoding in self.tokenizer.encode_batch(list(prompts))]
         order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
@@ -120,7 +126,7 @@ class Writer:
             part = order[start : start + step]
             tokens, mask = self._left([ids[n] for n in part])
             made = self.model.generate(
-                input_ids=tokens, attention_mask=mask, max_new_tokens=limit, do_sample=True, temperature=0.9,
+                input_ids=tokens, attention_mask=mask, max_new_tokens=limit, do_sample=True, temperature=temperature,
                 top_k=0, top_p=1.0, num_return_sequences=times, pad_token_id=self.ends[0], eos_token_id=self.ends,
             )  # fmt: skip
             texts = self.tokenizer.decode_batch(
@@ -130,12 +136,16 @@ class Writer:
                 out[place] = texts[n * times : (n + 1) * times]
         return out
 
-    @torch.inference_mode()
     def votes(self, passages: Sequence[str], asked: Sequence[Sequence[str]], rows: int = 96) -> np.ndarray:
         """Log-odds of yes: does the passage say the sentence? As many sentences for each passage."""
-        each = len(asked[0])
-        out = np.zeros((len(passages), each), dtype=np.float32)
         parts = [writer.vote_parts(passage, said) for passage, said in zip(passages, asked, strict=True)]
+        return self.odds_of_yes(parts, rows)
+
+    @torch.inference_mode()
+    def odds_of_yes(self, parts: Sequence[tuple[str, Sequence[str]]], rows: int = 96) -> np.ndarray:
+        """Log-odds of yes after each prompt: the part that several prompts share, and as many ends of it."""
+        each = len(parts[0][1])
+        out = np.zeros((len(parts), each), dtype=np.float32)
         order = sorted(range(len(parts)), key=lambda n: len(parts[n][0]))
         for start in range(0, len(order), rows):
             chosen = order[start : start + rows]

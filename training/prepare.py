@@ -56,10 +56,23 @@ def declined(questions: Sequence[str], answers: Sequence[str], rng: random.Rando
 
 def labelled(nli: Path, wordings: Path, olmo: Path, short: Path, rng: random.Random) -> list[Pair]:
     """Every labelled pair."""
-    rows = [row for row in passages.lines(wordings) if side_of(row["question"]) == "train"]
-    said = list(passages.wordings(rows, rng))
     brief = short_pairs(short, rng)
     simple = [pair for pair in brief if pair.question and len(pair.a) + len(pair.b) < 80]
+    return [
+        *longer(nli, wordings, olmo, rng),
+        *brief,
+        *(
+            made
+            for pair in rng.sample(simple, min(len(simple), 60_000))
+            for made in passages.in_sentences(pair, rng, _HEDGES)
+        ),
+    ]
+
+
+def longer(nli: Path, wordings: Path, olmo: Path, rng: random.Random) -> list[Pair]:
+    """The labelled pairs of sentences and passages."""
+    rows = [row for row in passages.lines(wordings) if side_of(row["question"]) == "train"]
+    said = list(passages.wordings(rows, rng))
     questions = [row["question"] for row in rows]
     answers = [answer for row in rows for answer in row["answers"]]
     return [
@@ -67,12 +80,6 @@ def labelled(nli: Path, wordings: Path, olmo: Path, short: Path, rng: random.Ran
         *passages.claims(nli / "passage-claim-train.jsonl.gz", rng),
         *passages.answered(nli / "boolq.jsonl.gz", rng),
         *passages.from_text(passages.documents(nli, olmo), rng, "text"),
-        *brief,
-        *(
-            made
-            for pair in rng.sample(simple, min(len(simple), 60_000))
-            for made in passages.in_sentences(pair, rng, _HEDGES)
-        ),
         *declined(questions, answers, rng),
     ]
 

@@ -10,6 +10,7 @@ import json
 import math
 import random
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from torch.nn import functional
 
 from semtropy.meaning.answers import competes
 
-from . import llm
+from . import everyday, llm
 from .model import QUESTION_TOKENS, CrossEncoder, begin, load, save, trained
 from .pairs import NOT_ENTAILMENT, Pair, held_out, read
 from .sources import passages
@@ -323,6 +324,72 @@ def student(
     two = fit(model, encoded, made, seconds=seconds[1], rate=1.6e-4, tokens=tokens, seed=3)
     mean = {name: torch.lerp(one[name].float(), two[name].float(), SECOND_RUN) for name in one}
     save(build / "judge.pt", small.config, mean, small.tokenizer)
+
+
+# Kinds of examples of `training.everyday`.
+NEW = ("explained", "different", "turned", "compared", "restated", "beside", "opposed", "turned-claim")
+
+
+def gathered(build: Path) -> Examples:
+    """What a trained judge learns further from: sentences and passages as before, and everyday questions."""
+    examples = Examples()
+    examples.pairs(read(build / "longer.jsonl.xz"))
+    add_written(examples, build, random.Random(11))
+    rows = json.loads((build / "everyday.json").read_text("utf-8"))
+    stated = json.loads((build / "stated.json").read_text("utf-8"))
+    for made in (*everyday.examples(rows, random.Random(13)), *everyday.claims(stated, random.Random(14))):
+        examples.add(made.kind, made.triple, made.target, rest=made.rest)
+    print(f"{len(examples.triples)} examples", Counter(examples.kinds).most_common(), flush=True)
+    return examples
+
+
+def refine(
+    build: Path,
+    small: Path,
+    large: Path,
+    base: Start,
+    *,
+    device: str,
+    seconds: tuple[float, float],
+    tokens: int = 32768,
+) -> None:
+    """Train both judges further: the larger one with its own opinion of what it knew, then the smaller with the larger's."""
+    from .large import load_adapter, save_adapter
+
+    examples = gathered(build)
+    kinds = np.array(examples.kinds)
+    new, voted = np.isin(kinds, NEW), np.isin(kinds, ("voted", "silent"))
+    facts = voted & np.array([len(claim.split()) <= FACT for _, _, claim in examples.triples])
+    encoded = Encoded(examples.triples, base.tokenizer, device)
+    model = load_adapter(large, base).to(device)
+    opinion = np.zeros((len(kinds), 3), dtype=np.float32)
+    opinion[~new] = predict(
+        model,
+        Encoded(
+            [t for t, fresh in zip(examples.triples, new, strict=True) if not fresh], base.tokenizer, device
+        ),
+    )
+    share = np.select([new, facts, voted], [0.0, 0.65, 0.9], 0.5)
+    fit(
+        model,
+        encoded,
+        blended(examples, opinion, share),
+        seconds=seconds[0],
+        rate=1.5e-4,
+        tokens=tokens,
+        seed=5,
+    )
+    save_adapter(build / "adapter.pt", model)
+    opinion = predict(model, encoded)
+    del model
+    student, tokenizer = trained(small)
+    encoded = Encoded(examples.triples, tokenizer, device)
+    share = np.select([kinds == "compared", new, facts, voted], [0.5, 0.35, 0.65, 0.97], 0.5)
+    state = fit(
+        student.to(device), encoded, blended(examples, opinion, share),
+        seconds=seconds[1], rate=1e-4, tokens=tokens, seed=6, kept=0.999,
+    )  # fmt: skip
+    save(build / "judge.pt", load(small).config, state, tokenizer)
 
 
 def both_teachers(
