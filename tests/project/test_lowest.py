@@ -38,6 +38,11 @@ def test_bounds_become_exact_versions() -> None:
     assert len({re.split(r"[=;\[<]", each)[0] for each in found}) == len(found)  # one bound per package
 
 
+def test_of_several_bounds_the_highest_is_taken() -> None:
+    """langchain-community wants a later NumPy than semtropy does."""
+    assert [each for each in lowest(["ragas"]) if each.startswith("numpy")] == ["numpy==1.26.2"]
+
+
 def test_the_lowest_scipy_has_what_is_used_of_it() -> None:
     """`make lowest` shows the same, but in minutes."""
     missing = [
