@@ -91,3 +91,20 @@ def test_import_is_light(module: str, without: set[str]) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert module in done.stdout.split()
     assert not without & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "without"),
+    [
+        (["--version"], HEAVY | {"numpy", "asyncio", "semtropy.options", "semtropy.cli.check"}),
+        (["check", "--help"], HEAVY | {"numpy", "scipy", "asyncio", "semtropy.cli.serve"}),
+        (["score", "--help"], HEAVY | {"numpy", "scipy", "asyncio", "semtropy.cli.serve"}),
+    ],
+    ids=["--version", "check --help", "score --help"],
+)
+def test_what_explains_itself_is_light(words: list[str], without: set[str]) -> None:
+    """NumPy and asyncio alone take as long to import as all that the help of a command needs."""
+    code = f"import sys\nfrom semtropy.cli import main\ntry: main({words})\nfinally: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "semtropy.cli" in done.stdout.split()
+    assert not without & set(done.stdout.split())

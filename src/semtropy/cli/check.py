@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from contextlib import contextmanager, nullcontext
@@ -10,8 +9,6 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..errors import InputError, SemtropyError
 from ..files import decode_json, decode_text, read_text, text_lines
@@ -24,6 +21,8 @@ from ._text import json_text, printable, say
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+    from numpy.random import Generator
 
     from ..checking import Checker
     from ..conversation import Prompt
@@ -375,6 +374,8 @@ _WORST_FIRST = (1, 3, 4, 5)  # of all prompts' exit codes: failure, flagged, und
 
 def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
     """Check every line; a prompt that fails is reported in its place and does not stop the others."""
+    import asyncio
+
     try:
         prompts = _prompts(arguments.file)
     except InputError as error:
@@ -410,10 +411,14 @@ async def _print_all(
 async def _outcomes(
     checker: Checker, prompts: Sequence[str], seed: int | None
 ) -> AsyncIterator[tuple[str, Any]]:
+    import asyncio
+
+    import numpy as np
+
     slots = asyncio.Semaphore(_AT_ONCE if hasattr(checker.model, "asample") else 1)
     rngs = np.random.default_rng(seed).spawn(len(prompts))
 
-    async def one(prompt: str, rng: np.random.Generator) -> Any:
+    async def one(prompt: str, rng: Generator) -> Any:
         async with slots:
             try:
                 return await checker.acheck(prompt, rng=rng)
