@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -74,6 +75,20 @@ def test_every_export_can_be_had_on_numpy_and_scipy() -> None:
 def test_the_command_line_explains_itself_on_numpy_and_scipy() -> None:
     help_text = succeeds("from semtropy.cli import main; main(['--help'])", "numpy", "scipy")
     assert "usage: semtropy" in help_text
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("given", [["What?"], ["What?", "--json"], ["--file", "{prompts}"]], ids=" ".join)
+def test_a_check_runs_on_numpy_and_scipy(given: list[str], terminal: bool, tmp_path: Path) -> None:
+    """In a terminal too, where without rich it prints what it prints elsewhere."""
+    script, prompts = tmp_path / "script.json", tmp_path / "prompts.txt"
+    script.write_text('{"*": {"Paris": 1.0}}')
+    prompts.write_text("What?\nWhich?\n")
+    words = ["check", *(word.format(prompts=prompts) for word in given)]
+    words += ["--model", f"scripted:{script}", "--judge", "exact"]
+    code = f"sys.stdout.isatty = sys.stderr.isatty = lambda: {terminal}\n"
+    code += f"from semtropy.cli import main; assert main({words}) == 0"
+    assert "Paris" in succeeds(code, "numpy", "scipy")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from ..stopping import Budget, Price, Rounds, rule_of
 from ..verdict import Outcome, percent
 from ._options import add_config, add_flags, read_config
 from ._text import json_text, printable, say
+from .progress import draws, still_asking
 
 if TYPE_CHECKING:
     import argparse
@@ -306,9 +307,7 @@ def check_one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -
     steps: list[Step] = []
     interrupted = False
     try:
-        if arguments.json or not sys.stdout.isatty():
-            from ._terminal import still_asking
-
+        if arguments.json or not draws(sys.stdout):
             with still_asking(checker.model.name, steps, sys.stderr):
                 steps.extend(checker.stream(prompt, answer=arguments.answer, rng=arguments.seed))
         else:
@@ -344,7 +343,7 @@ def _watch(checker: Checker, prompt: Prompt, arguments: argparse.Namespace, step
 def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json_text(verdict.to_dict()))
-    elif sys.stdout.isatty():
+    elif draws(sys.stdout):
         from rich.console import Console
 
         from ._terminal import draw_verdict
@@ -382,7 +381,7 @@ def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
         say(f"semtropy check: {error}", file=sys.stderr)
         return 2
     codes: list[int] = []
-    bar = _bar(len(prompts)) if sys.stderr.isatty() else nullcontext(lambda: None)
+    bar = _bar(len(prompts)) if draws(sys.stderr) else nullcontext(lambda: None)
     with bar as advance:
         try:
             asyncio.run(_print_all(checker, prompts, arguments, codes, advance))
