@@ -1,9 +1,10 @@
-"""Only what pyproject.toml cannot say: the compiled kernel, and that the build goes on without a compiler.
+"""Only what pyproject.toml cannot say: the compiled kernel, that the build goes on without a compiler, and addresses.
 
 Without it `semtropy.entropy` runs the same mathematics in NumPy, more slowly; a test holds the two together.
 """
 
 import os
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -57,7 +58,43 @@ def extension(name: str) -> Extension:
     )
 
 
+def address():
+    """Where the project is hosted, as its CI says; empty in a build elsewhere."""
+    name = os.environ.get("GITHUB_REPOSITORY", "")
+    return f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{name}" if name else ""
+
+
+def urls(base):
+    """The links beside a package on the index."""
+    pages = {
+        "Source": "",
+        "Documentation": "/blob/HEAD/docs/index.md",
+        "Changelog": "/blob/HEAD/CHANGELOG.md",
+        "Issues": "/issues",
+    }
+    return {name: f"{base}{page}" for name, page in pages.items()} if base else {}
+
+
+def description(base):
+    """README.md; where the address is known, its links and pictures lead there: an index has no files for them."""
+    text = Path("README.md").read_text(encoding="utf-8")
+    if not base:
+        return text
+    version = re.search(
+        r'__version__ = "(.+)"', Path("src/semtropy/__init__.py").read_text(encoding="utf-8")
+    )[1]
+
+    def absolute(found):
+        kind = "raw" if found[0].startswith("!") else "blob"
+        return f"{found[1]}({base}/{kind}/v{version}/{found[2]})"
+
+    return re.sub(r"(!?\[[^]]*\])\((?!https?:|#)([^)]+)\)", absolute, text)
+
+
 setup(
+    long_description=description(address()),
+    long_description_content_type="text/markdown",
+    project_urls=urls(address()),
     ext_modules=[extension(name) for name in NAMES if KERNEL != "off"],
     cmdclass={"build_ext": BuildKernel},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},

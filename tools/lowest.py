@@ -45,6 +45,7 @@ GROUPS = {
             "models/openai", "models/hostile_replies", "models/llama_cpp", "meaning/builtin", "recording/schema",
             "recording/parquet", "study/evaluate", "server/routes", "server/faults",
         ),
+        ("openai",),
     ),
     "transformers": Group(
         ("transformers", "local"), ("models/transformers", "models/transformers_gguf", "models/conformance")
@@ -79,7 +80,17 @@ def lowest(extras: Iterable[str]) -> list[str]:
                 waiting += ours[1].split(",")
             else:
                 wanted.append(each)
-    return sorted({re.sub(r">=([^,;\s]+)(,<[\d.]+)?", r"==\1", each) for each in wanted})
+    exact = sorted({re.sub(r">=([^,;\s]+)(,<[\d.]+)?", r"==\1", each) for each in wanted}, key=_version)
+    return sorted({each.partition("==")[0]: each for each in exact}.values())  # the highest of several bounds
+
+
+def _version(exact: str) -> list[int]:
+    """The version in `name==version`, to sort by.
+
+    >>> _version("numpy==1.26.2") > _version("numpy==1.26") > _version("numpy==1.9")
+    True
+    """
+    return [int(each) for each in re.findall(r"\d+", exact.partition("==")[2])]
 
 
 def prepare(name: str, group: Group) -> Path:

@@ -38,8 +38,10 @@ NEEDED = (
     "semtropy/server/page/index.html",
     "semtropy/server/page/main.js",
 )
+LICENCES = ("LICENSE", "NOTICE")
 NOT_IN_A_WHEEL = (".c", ".h", ".gguf", ".parquet", ".pkl")
 IN_THE_SOURCE = (
+    *LICENCES,
     "Makefile",
     "README.md",
     "setup.py",
@@ -54,12 +56,15 @@ IN_THE_SOURCE = (
 def wheel_problems(sizes: Mapping[str, int], total: int, *, compiled: bool) -> Iterator[str]:
     """What is wrong with a wheel, given its files with their sizes and its own size.
 
-    >>> list(wheel_problems({name: 1 for name in NEEDED}, 1_000, compiled=False))
+    >>> good = [*NEEDED, *(f"semtropy-1.0.dist-info/licenses/{name}" for name in LICENCES)]
+    >>> list(wheel_problems(dict.fromkeys(good, 1), 1_000, compiled=False))
     []
     """
     yield from (f"{name} is missing" for name in NEEDED if not sizes.get(name) and name != NEEDED[0])
     if NEEDED[0] not in sizes:
         yield f"{NEEDED[0]} is missing"
+    licences = {Path(name).name for name in sizes if ".dist-info/licenses/" in name}
+    yield from (f"{name} is missing" for name in LICENCES if name not in licences)
     for name in sizes:
         top = name.partition("/")[0]
         if not (top == "semtropy" or (top.startswith("semtropy-") and top.endswith(".dist-info"))):

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .errors import InputError
 from .numeric_checks import is_count, is_number, shown
 
@@ -83,7 +81,7 @@ class Sample:
             raise InputError(
                 f"token_count is {shown(self.token_count)}: a whole number, 0 or more (None where unknown)"
             )
-        if not isinstance(self.complete, bool | np.bool_):
+        if not _is_truth_value(self.complete):
             raise InputError(
                 f"complete is {shown(self.complete)}: True, or False for an answer that was cut off"
             )
@@ -184,11 +182,20 @@ def check_logprobs(name: str, values: Sequence[float]) -> None:
     raise InputError(f"{name} sums to minus infinity: leave out log-probabilities that are not known")
 
 
+def _is_truth_value(value: object) -> bool:
+    """Whether this is True or False, Python's or NumPy's."""
+    if isinstance(value, bool):
+        return True
+    import numpy as np  # not above: the command line explains itself without it
+
+    return isinstance(value, np.bool_)
+
+
 def _as_tuple(name: str, values: object) -> tuple[object, ...]:
     """A list or an array as a tuple, which can be hashed."""
     try:
         if not isinstance(values, str | bytes):
-            return tuple(values.tolist() if isinstance(values, np.ndarray) else values)  # type: ignore[arg-type]
+            return tuple(values.tolist() if hasattr(values, "tolist") else values)  # type: ignore[arg-type]
     except TypeError:
         pass
     raise InputError(

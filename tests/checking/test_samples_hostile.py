@@ -74,7 +74,12 @@ def test_other_fields_of_a_sample_are_checked(field: str, value: Any) -> None:
 
 def test_lists_and_numpy_numbers_are_taken() -> None:
     made = Sample(
-        "a", np.float32(-0.5), tokens=[1, 2], token_logprobs=np.array([-0.25, -0.25]), token_count=np.int64(2)
+        "a",
+        np.float32(-0.5),
+        tokens=[1, 2],
+        token_logprobs=np.array([-0.25, -0.25]),
+        token_count=np.int64(2),
+        complete=np.True_,
     )  # type: ignore[arg-type]
     assert made.tokens == (1, 2)
     assert made.token_logprobs == (-0.25, -0.25)

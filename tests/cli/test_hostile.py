@@ -14,7 +14,8 @@ from rich.console import Console
 from semtropy import Budget, Sample, check, stream
 from semtropy.checking import Checker
 from semtropy.cli import main
-from semtropy.cli._terminal import LivePicture, draw_steps, draw_verdict, still_asking
+from semtropy.cli._terminal import LivePicture, draw_steps, draw_verdict
+from semtropy.cli.progress import still_asking
 from semtropy.models import ScriptedModel
 
 ESCAPES = "\x1b]0;owned\x07\x1b[31mred\x9b2J\u202etxt\x7f\r"

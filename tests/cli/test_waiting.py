@@ -14,7 +14,8 @@ from rich.console import Console
 
 from scripted_endpoint import ScriptedEndpoint, serving
 from semtropy.cli import _terminal as _waiting
-from semtropy.cli._terminal import LivePicture, still_asking
+from semtropy.cli._terminal import LivePicture
+from semtropy.cli.progress import still_asking
 from semtropy.models import Retry, load_model
 from semtropy.testing import emulate
 

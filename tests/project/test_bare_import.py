@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -76,6 +77,20 @@ def test_the_command_line_explains_itself_on_numpy_and_scipy() -> None:
     assert "usage: semtropy" in help_text
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("given", [["What?"], ["What?", "--json"], ["--file", "{prompts}"]], ids=" ".join)
+def test_a_check_runs_on_numpy_and_scipy(given: list[str], terminal: bool, tmp_path: Path) -> None:
+    """In a terminal too, where without rich it prints what it prints elsewhere."""
+    script, prompts = tmp_path / "script.json", tmp_path / "prompts.txt"
+    script.write_text('{"*": {"Paris": 1.0}}')
+    prompts.write_text("What?\nWhich?\n")
+    words = ["check", *(word.format(prompts=prompts) for word in given)]
+    words += ["--model", f"scripted:{script}", "--judge", "exact"]
+    code = f"sys.stdout.isatty = sys.stderr.isatty = lambda: {terminal}\n"
+    code += f"from semtropy.cli import main; assert main({words}) == 0"
+    assert "Paris" in succeeds(code, "numpy", "scipy")
+
+
 @pytest.mark.parametrize(
     ("module", "without"),
     [
@@ -90,4 +105,21 @@ def test_import_is_light(module: str, without: set[str]) -> None:
     code = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert module in done.stdout.split()
+    assert not without & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "without"),
+    [
+        (["--version"], HEAVY | {"numpy", "asyncio", "semtropy.options", "semtropy.cli.check"}),
+        (["check", "--help"], HEAVY | {"numpy", "scipy", "asyncio", "semtropy.cli.serve"}),
+        (["score", "--help"], HEAVY | {"numpy", "scipy", "asyncio", "semtropy.cli.serve"}),
+    ],
+    ids=["--version", "check --help", "score --help"],
+)
+def test_what_explains_itself_is_light(words: list[str], without: set[str]) -> None:
+    """NumPy and asyncio alone take as long to import as all that the help of a command needs."""
+    code = f"import sys\nfrom semtropy.cli import main\ntry: main({words})\nfinally: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "semtropy.cli" in done.stdout.split()
     assert not without & set(done.stdout.split())

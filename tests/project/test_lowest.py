@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -12,6 +13,15 @@ from tools.lowest import GROUPS, lowest, main
 ROOT = Path(__file__).resolve().parents[2]
 KNOWN = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = KNOWN["optional-dependencies"]
+# Read off SciPy 1.11.4, the lowest allowed. One that is not here is to be looked for there before it is added.
+IN_THE_LOWEST_SCIPY = {
+    "optimize": {"minimize"},
+    "sparse.csgraph": {"shortest_path"},
+    "special": {
+        *("bdtr", "betainc", "betaincinv", "betaln", "digamma", "entr", "expit", "gammainc", "gammaincc"),
+        *("gammaln", "logit", "logsumexp", "ndtr", "polygamma", "xlog1py", "xlogy"),
+    },
+}
 
 
 @pytest.mark.parametrize("extra", [None, *EXTRAS])
@@ -26,6 +36,24 @@ def test_bounds_become_exact_versions() -> None:
     assert any(each.startswith("starlette==") for each in found)
     assert not any(">=" in each or each.startswith("semtropy") for each in found)
     assert len({re.split(r"[=;\[<]", each)[0] for each in found}) == len(found)  # one bound per package
+
+
+def test_of_several_bounds_the_highest_is_taken() -> None:
+    """langchain-community wants a later NumPy than semtropy does."""
+    assert [each for each in lowest(["ragas"]) if each.startswith("numpy")] == ["numpy==1.26.2"]
+
+
+def test_the_lowest_scipy_has_what_is_used_of_it() -> None:
+    """`make lowest` shows the same, but in minutes."""
+    missing = [
+        f"{path.relative_to(ROOT)}: {node.module}.{each.name}"
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("scipy.")
+        for each in node.names
+        if each.name not in IN_THE_LOWEST_SCIPY.get((node.module or "").removeprefix("scipy."), ())
+    ]
+    assert not missing
 
 
 def test_what_ships_in_a_release_is_tried() -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import betainc, betaincc, gammaln, xlog1py, xlogy
+from scipy.special import betainc, gammaln, xlog1py, xlogy
 
 from ..errors import InputError
 from ..files import read_json, replacing
@@ -283,8 +283,8 @@ def _masses(strengths: tuple[float, ...], means: int) -> Floats:
     m = (np.arange(means) + 0.5) / means
     a = np.outer(strengths, m).reshape(-1, 1)
     b = np.outer(strengths, 1 - m).reshape(-1, 1)
-    half = CELLS // 2  # the upper half by its complement, which keeps its digits near 1
+    half = CELLS // 2  # the upper half as the lower one of 1 - theta, which keeps its digits near 1
     lower = np.diff(betainc(a, b, _EDGES[: half + 1]), axis=1)
-    upper = -np.diff(betaincc(a, b, _EDGES[half:]), axis=1)
+    upper = np.diff(betainc(b, a, _EDGES[: half + 1]), axis=1)[:, ::-1]
     masses: Floats = np.maximum(np.hstack([lower, upper]), 0.0)
     return masses

@@ -107,8 +107,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; errors of its input and of the operating system become one line, and exit code 1."""
     _print_anything()
     words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
-    named = [name for name in COMMANDS if words and name.rstrip("_") == words[0]]  # whose parser is enough
-    arguments = parser(named or COMMANDS).parse_args(words, argparse.Namespace(words=words))
+    named = [name for name in COMMANDS if name.rstrip("_") == words[0]]  # whose parser is enough
+    needed = () if words[0] == "--version" else named or COMMANDS
+    arguments = parser(needed).parse_args(words, argparse.Namespace(words=words))
     try:
         code = int(arguments.run(arguments))
         if sys.stdout is not None:  # None where it was closed by the caller

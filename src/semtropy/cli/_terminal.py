@@ -1,13 +1,11 @@
-"""Says that a check is still under way, once it has taken two seconds: a line on a stream, or in a live picture."""
+"""What a check draws in a terminal, with rich: its steps, live, and its verdict."""
 
 from __future__ import annotations
 
 import json
 import math
-import threading
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.padding import Padding
@@ -17,9 +15,10 @@ from rich.text import Text
 from ..inquiry.conclusion import field_outcome
 from ..verdict import Outcome, percent
 from ._text import one_line, printable
+from .progress import PATIENCE, waiting_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import RenderableType
 
@@ -207,45 +206,6 @@ def _sentence(line: str) -> RenderableType:
         return Text(line)
     style = "red" if line.startswith(f"  {Outcome.FLAGGED}: ") else ""
     return Padding(Text(line.strip(), style), (0, 0, 0, 2))
-
-
-PATIENCE = 2.0  # seconds before anything is said
-EVERY = 10.0  # seconds between lines
-
-
-def waiting_line(model: str, seconds: float, samples: int) -> str:
-    """How long the model has been asked, and what it has given.
-
-    >>> waiting_line("openai:gpt-4o-mini", 2.04, 0)
-    'asking openai:gpt-4o-mini: 2 s, no samples yet'
-    """
-    drawn = f"{samples} sample{'s' * (samples != 1)} so far" if samples else "no samples yet"
-    return printable(f"asking {model}: {seconds:.0f} s, {drawn}")
-
-
-@contextmanager
-def still_asking(
-    model: str, steps: Sequence[Step], stream: TextIO, first: float = PATIENCE
-) -> Iterator[None]:
-    """Write a line after `first` seconds and then every ten, until the check is done."""
-    done, start = threading.Event(), time.monotonic()
-
-    def speak() -> None:
-        wait = first
-        while not done.wait(wait):
-            samples = len(steps[-1].samples) if steps else 0
-            print(
-                f"semtropy: {waiting_line(model, time.monotonic() - start, samples)}", file=stream, flush=True
-            )
-            wait = EVERY
-
-    speaker = threading.Thread(target=speak, name="semtropy-waiting", daemon=True)
-    speaker.start()
-    try:
-        yield
-    finally:
-        done.set()
-        speaker.join()
 
 
 class LivePicture:

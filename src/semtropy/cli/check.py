@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from contextlib import contextmanager, nullcontext
@@ -11,8 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import InputError, SemtropyError
 from ..files import decode_json, decode_text, read_text, text_lines
 from ..options import OPTIONS, split_list
@@ -20,10 +17,13 @@ from ..stopping import Budget, Price, Rounds, rule_of
 from ..verdict import Outcome, percent
 from ._options import add_config, add_flags, read_config
 from ._text import json_text, printable, say
+from .progress import draws, still_asking
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+    from numpy.random import Generator
 
     from ..checking import Checker
     from ..conversation import Prompt
@@ -307,9 +307,7 @@ def check_one(checker: Checker, prompt: Prompt, arguments: argparse.Namespace) -
     steps: list[Step] = []
     interrupted = False
     try:
-        if arguments.json or not sys.stdout.isatty():
-            from ._terminal import still_asking
-
+        if arguments.json or not draws(sys.stdout):
             with still_asking(checker.model.name, steps, sys.stderr):
                 steps.extend(checker.stream(prompt, answer=arguments.answer, rng=arguments.seed))
         else:
@@ -345,7 +343,7 @@ def _watch(checker: Checker, prompt: Prompt, arguments: argparse.Namespace, step
 def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json_text(verdict.to_dict()))
-    elif sys.stdout.isatty():
+    elif draws(sys.stdout):
         from rich.console import Console
 
         from ._terminal import draw_verdict
@@ -375,13 +373,15 @@ _WORST_FIRST = (1, 3, 4, 5)  # of all prompts' exit codes: failure, flagged, und
 
 def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
     """Check every line; a prompt that fails is reported in its place and does not stop the others."""
+    import asyncio
+
     try:
         prompts = _prompts(arguments.file)
     except InputError as error:
         say(f"semtropy check: {error}", file=sys.stderr)
         return 2
     codes: list[int] = []
-    bar = _bar(len(prompts)) if sys.stderr.isatty() else nullcontext(lambda: None)
+    bar = _bar(len(prompts)) if draws(sys.stderr) else nullcontext(lambda: None)
     with bar as advance:
         try:
             asyncio.run(_print_all(checker, prompts, arguments, codes, advance))
@@ -410,10 +410,14 @@ async def _print_all(
 async def _outcomes(
     checker: Checker, prompts: Sequence[str], seed: int | None
 ) -> AsyncIterator[tuple[str, Any]]:
+    import asyncio
+
+    import numpy as np
+
     slots = asyncio.Semaphore(_AT_ONCE if hasattr(checker.model, "asample") else 1)
     rngs = np.random.default_rng(seed).spawn(len(prompts))
 
-    async def one(prompt: str, rng: np.random.Generator) -> Any:
+    async def one(prompt: str, rng: Generator) -> Any:
         async with slots:
             try:
                 return await checker.acheck(prompt, rng=rng)

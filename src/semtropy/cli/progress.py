@@ -1,17 +1,22 @@
-"""The progress of long commands: a live bar on a terminal, a line now and then elsewhere."""
+"""The progress of long commands: a live bar on a terminal, a line now and then elsewhere, and where rich is missing."""
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from ._text import printable
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..inquiry.steps import Step
     from ..study.generate.run import Progress
 
 
+PATIENCE = 2.0  # seconds before anything is said of a check
 EVERY = 10.0  # seconds between lines where there is no terminal
 _FIRST, _NEXT = 2.0, 5.0  # seconds until the first line about grouping, and between lines
 
@@ -87,16 +92,59 @@ class GroupingProgress:
         print(line, file=self._stream, flush=True)
 
 
+def waiting_line(model: str, seconds: float, samples: int) -> str:
+    """How long the model has been asked, and what it has given.
+
+    >>> waiting_line("openai:gpt-4o-mini", 2.04, 0)
+    'asking openai:gpt-4o-mini: 2 s, no samples yet'
+    """
+    drawn = f"{samples} sample{'s' * (samples != 1)} so far" if samples else "no samples yet"
+    return printable(f"asking {model}: {seconds:.0f} s, {drawn}")
+
+
+@contextmanager
+def still_asking(
+    model: str, steps: Sequence[Step], stream: TextIO, first: float = PATIENCE
+) -> Iterator[None]:
+    """Write a line after `first` seconds and then every ten, until the check is done."""
+    done, start = threading.Event(), time.monotonic()
+
+    def speak() -> None:
+        wait = first
+        while not done.wait(wait):
+            samples = len(steps[-1].samples) if steps else 0
+            print(
+                f"semtropy: {waiting_line(model, time.monotonic() - start, samples)}", file=stream, flush=True
+            )
+            wait = EVERY
+
+    speaker = threading.Thread(target=speak, name="semtropy-waiting", daemon=True)
+    speaker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        speaker.join()
+
+
+def draws(stream: TextIO) -> bool:
+    """Whether to draw on a stream: it is a terminal, and rich is installed."""
+    if not stream.isatty():
+        return False
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 @contextmanager
 def watching(stream: TextIO) -> Iterator[Callable[[Progress], None]]:
     """What is to be called with every progress."""
-    if stream.isatty():
-        try:
-            with _bar(stream) as watch:
-                yield watch
-            return
-        except ImportError:
-            pass
+    if draws(stream):
+        with _bar(stream) as watch:
+            yield watch
+        return
     last = 0.0
 
     def line(progress: Progress) -> None:
