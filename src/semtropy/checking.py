@@ -41,7 +41,7 @@ from .inquiry.steps import PENDING, Step
 from .models import sync_bridge
 from .models.function import as_model
 from .nouns import Belief, Estimator, Evidence, Judge, JudgedAnswer, Model, Partition, Sample
-from .options import Options, QuestionOptions, question_options, with_defaults, with_signature
+from .options import Options, QuestionOptions, judge_name, question_options, with_defaults, with_signature
 from .second import Consultation
 from .stopping import RELAXATION, Budget, Decided, FixedSamples, Reason, Rule, Spent, check_threshold
 from .tracing import record_verdict
@@ -548,6 +548,8 @@ async def _loaded(options: Options) -> AsyncIterator[Checker]:
 def _judge(judge: str | Judge | None, model: Model) -> Judge:
     from .meaning import load_judge
 
+    if isinstance(judge, str):
+        judge_name(judge)
     if judge is None or isinstance(judge, str):
         return load_judge(judge, model=model)
     if not hasattr(judge, "entails"):

@@ -9,11 +9,10 @@ import os
 import re
 import shlex
 import sys
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__
-from ..errors import SemtropyError
+from ..errors import InputError, RecordingError, SemtropyError, meant, nearest
 from ._text import printable, say
 
 if TYPE_CHECKING:
@@ -81,13 +80,16 @@ class _Parser(argparse.ArgumentParser):
             if " " in value.strip():
                 self.error(f"to ask a question, write {self.prog} check {shlex.quote(value)}")
             self.error(_unknown("command", value, names, f": choose one of {', '.join(names)}"))
+        if action.choices is not None and value not in action.choices:
+            name = next(iter(action.option_strings), action.metavar or action.dest)
+            self.error(f"{name} is {value!r}: {meant(str(value), map(str, action.choices))}")
         super()._check_value(action, value)
 
 
 def _unknown(kind: str, name: str, names: Iterable[str], otherwise: str, nearness: float = 0.6) -> str:
     """The error for a name that does not exist, with the one that was probably meant."""
-    near = get_close_matches(name, names, n=1, cutoff=nearness)
-    return f"there is no {kind} {name}" + (f": did you mean {near[0]}?" if near else otherwise)
+    near = nearest(name, names, nearness)
+    return f"there is no {kind} {name}" + (otherwise if near is None else f": did you mean {near}?")
 
 
 def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
@@ -104,19 +106,21 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; errors of its input and of the operating system become one line, and exit code 1."""
+    """Run one command; an error becomes one line. Exit code 2 for wrong usage, 1 for other failures."""
     _print_anything()
     words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
     named = [name for name in COMMANDS if words and name.rstrip("_") == words[0]]  # whose parser is enough
     arguments = parser(named or COMMANDS).parse_args(words, argparse.Namespace(words=words))
     try:
+        _check_names(arguments)
         code = int(arguments.run(arguments))
         if sys.stdout is not None:  # None where it was closed by the caller
             sys.stdout.flush()
         return code
     except SemtropyError as error:
         say(f"semtropy: {error}", file=sys.stderr)
-        return 1
+        wrong_usage = isinstance(error, InputError) and not isinstance(error, RecordingError)
+        return 2 if wrong_usage else 1
     except KeyboardInterrupt:
         resumes = getattr(arguments, "resumes", False)
         way_on = ": run the same command again to continue" if resumes else ""
@@ -132,6 +136,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         print("semtropy: not enough memory: try fewer questions or samples at a time", file=sys.stderr)
         return 1
+
+
+def _check_names(arguments: argparse.Namespace) -> None:
+    """Refuse the name of a judge that does not exist now: many commands load theirs late, or not at all."""
+    judge = getattr(arguments, "judge", None)
+    if judge is not None:
+        from ..options import judge_name
+
+        judge_name(judge)
 
 
 def _print_anything() -> None:

@@ -58,15 +58,20 @@ class Instruments:
         """Load what every check needs, so that a missing part is reported at the start."""
         settings = self.settings
         with self._loading:
-            if settings.prior not in ("learn", "default") and self._prior is None:
-                self._prior = Prior.load(settings.prior)
-            if settings.calibration is not None and self.calibration is None:
-                self.calibration = Calibration.load(settings.calibration)
+            self.load_files()
             if self._judge is None and settings.judge != "llm":
                 self._judge = load_judge(settings.judge)
             if settings.second is not None and self.second is None:
                 self.second = _second_model(settings)
             self.estimator(settings.estimator)
+
+    def load_files(self) -> None:
+        """Read the operator's prior and calibration."""
+        settings = self.settings
+        if settings.prior not in ("learn", "default") and self._prior is None:
+            self._prior = Prior.load(settings.prior)
+        if settings.calibration is not None and self.calibration is None:
+            self.calibration = Calibration.load(settings.calibration)
 
     def judge(self, name: str | None, model: Model) -> Judge:
         """The judge of that name, or the operator's.

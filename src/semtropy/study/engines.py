@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from ..errors import InputError, MissingExtra, ModelError, SemtropyError, one_line
+from ..errors import InputError, MissingExtra, ModelError, SemtropyError, one_line, unknown
 
 # What engines have in common, and the engine of this process.
 #
@@ -59,7 +59,7 @@ def load_work_engine(name: str, **options: Any) -> WorkEngine:
     if name == "local":
         return work_here
     if name != "ray":
-        raise InputError(f"no engine is called {name!r}: choose one of {', '.join(ENGINES)}")
+        raise unknown("engine", name, ENGINES)
     import_ray()  # fails now, not after the work has begun, where Ray is missing
     return RayEngine(**options)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, MissingExtra, RecordingError, SemtropyError, one_line
+from ...errors import InputError, MissingExtra, RecordingError, SemtropyError, meant, one_line
 from ...files import read_bytes, text_lines
 from ...nouns import Question
 from ...recording.limits import Limits, gunzip, refuse_unpacked
@@ -616,10 +616,7 @@ def available(name: str) -> str:
 
 def _own_file(name: str, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
     if data is not None or not Path(name).exists():
-        known = ", ".join(NAMED_SETS)
-        raise InputError(
-            f"no set is called {name!r} and no such file exists: choose one of {known}, or give a path"
-        )
+        raise InputError(f"no set is called {name!r} and no such file exists: {meant(name, NAMED_SETS)}")
     return [], _questions(read_records(Path(name)), plain), str(name)
 
 

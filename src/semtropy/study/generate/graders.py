@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import unknown
 from .requests import one_line
 
 if TYPE_CHECKING:
@@ -121,5 +121,5 @@ def load_grader(name: str) -> Grader:
 
         return ModelGrader(load_model(name.removeprefix("model:")))
     if name not in GRADERS:
-        raise InputError(f"no grader is called {name!r}: choose one of {', '.join(GRADERS)}, or model:NAME")
+        raise unknown("grader", name, (*GRADERS, "model:NAME"))
     return GRADERS[name]
