@@ -12,7 +12,7 @@ from ..meaning.partition import Grouper
 from ..meaning.spelling import normalise
 from ..models.constrained import with_schema, with_tools
 from ..refusals import missing_answer
-from .document import Node, as_schema, find_json, is_ordered, item_schema, leaves, plain, resolve
+from .document import Node, as_schema, check_types, find_json, is_ordered, item_schema, leaves, plain, resolve
 from .fields import ABSENT, UNPARSED, ItemLabels, LabelledAnswer, SideBySide, as_text, value_key
 
 if TYPE_CHECKING:
@@ -418,7 +418,12 @@ def load_structure(
     if choices is not None and required is None:
         return Choices(choices)
     if tools is not None:
-        return ToolCalls(tools, required=required)
+        calls = ToolCalls(tools, required=required)
+        for name, parameters in calls.parameters.items():
+            check_types(parameters, f"parameters of {name}")
+        return calls
     if schema is None:
         raise InputError("required names fields of an answer: it goes with schema or tools")
-    return JsonAnswers(schema, required=required)
+    answers = JsonAnswers(schema, required=required)
+    check_types(answers.schema)
+    return answers
