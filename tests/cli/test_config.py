@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scripted_endpoint import ScriptedEndpoint, serving
-from semtropy import check
+from semtropy import check, load_estimator, score
 from semtropy.cli import main
-from semtropy.errors import BadReply, InputError
+from semtropy.errors import BadReply, InputError, SemtropyError
 from semtropy.models import load_model
 
 
@@ -140,3 +141,33 @@ def test_a_misspelt_name_in_python() -> None:
         check("Who?", model=lambda prompt: "Paris", judge="bultin")
     with pytest.raises(TypeError, match=r"no option estimater: did you mean estimator\?"):
         check("Who?", estimater="bayes")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"prompt": b"Who?"}, "the prompt is of type bytes"),
+        ({"model": lambda prompt: ["a", "b"]}, r"return the answer as text, or as a Sample"),
+        ({"second": [1]}, "second has an answer of type int"),
+        ({"tools": []}, "tools must be a list of at least one tool"),
+        ({"tools": {}}, "tools must be a list of at least one tool"),
+        ({"choices": []}, "choices are none: give at least two"),
+        ({"claim_prior": "x.json"}, "claim_prior is 'x.json': give a ClaimPrior"),
+        ({"model": "openai:x", "base_url": 3}, "base_url is of type int"),
+        ({"model": "openai:x", "base_url": "http://127.0.0.1:1", "api_key": 3}, "api_key is of type int"),
+    ],
+)
+def test_a_wrong_argument_in_python(options: dict[str, Any], said: str) -> None:
+    given = {"prompt": "Who?", "model": lambda prompt: "Paris", "judge": "exact", **options}
+    with pytest.raises(SemtropyError, match=said):
+        check(given.pop("prompt"), **given)
+
+
+def test_names_and_texts_of_the_wrong_type() -> None:
+    for load in (load_model, load_estimator):
+        with pytest.raises(InputError, match=r"is of type int|is called '3'"):
+            load(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="texts is of type NoneType"):
+        score(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="did you mean builtin"):
+        score(["a", "b"], judge="bultin")

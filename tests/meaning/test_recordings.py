@@ -255,7 +255,7 @@ class TestMeanings:
 
     def test_an_unknown_id_is_an_error(self, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["meanings", str(recording), "--id", "99"]) == 2
-        assert "only 0 of the 1 ids" in capsys.readouterr().err
+        assert "it has no question with the id 99" in capsys.readouterr().err
 
 
 class TestRealAnswers:

@@ -42,7 +42,22 @@ COMMANDS: tuple[str, ...] = (
 )
 
 
-_NOT_A_NUMBER = re.compile(r"argument ([\w-]+): invalid (int|float) value: (.*)", re.DOTALL)
+# What argparse says, and how it is said here.
+_PLAINER = tuple(
+    (re.compile(rf"^{pattern}$", re.DOTALL), plainer)
+    for pattern, plainer in (
+        (r"argument ([\w-]+): invalid int value: (.*)", r"\1 is \2: expected a whole number"),
+        (r"argument ([\w-]+): invalid float value: (.*)", r"\1 is \2: expected a number"),
+        (
+            r"argument ([\w-]+): not allowed with argument ([\w-]+)",
+            r"\1 does not go with \2: give one of them",
+        ),
+        (r"argument ([\w-]+): expected one argument", r"\1 needs a value after it"),
+        (r"argument ([\w-]+): ignored explicit argument (.*)", r"\1 takes no value, and \2 was given"),
+        (r"the following arguments are required: (.*)", r"\1 is missing"),
+        (r"ambiguous option: (\S+) could match (.*)", r"\1 may be one of \2: write it in full"),
+    )
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -68,10 +83,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with one line; control characters of the arguments are shown as escapes."""
-        wrong = _NOT_A_NUMBER.fullmatch(message)
-        if wrong is not None:
-            option, kind, value = wrong.groups()
-            message = f"{option} is {value}: expected {'a whole number' if kind == 'int' else 'a number'}"
+        for pattern, plainer in _PLAINER:
+            message = pattern.sub(plainer, message)
         self.exit(2, f"{self.prog}: {printable(message)} (`{self.prog} --help` lists what there is)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -112,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     named = [name for name in COMMANDS if words and name.rstrip("_") == words[0]]  # whose parser is enough
     arguments = parser(named or COMMANDS).parse_args(words, argparse.Namespace(words=words))
     try:
-        _check_names(arguments)
+        _check_values(arguments)
         code = int(arguments.run(arguments))
         if sys.stdout is not None:  # None where it was closed by the caller
             sys.stdout.flush()
@@ -138,9 +151,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _check_names(arguments: argparse.Namespace) -> None:
-    """Refuse the name of a judge that does not exist now: many commands load theirs late, or not at all."""
-    judge = getattr(arguments, "judge", None)
+def _check_values(arguments: argparse.Namespace) -> None:
+    """Refuse a seed and the name of a judge now: many commands use theirs late, or not at all."""
+    seed, judge = getattr(arguments, "seed", None), getattr(arguments, "judge", None)
+    if seed is not None and seed < 0:
+        raise InputError(f"--seed is {seed}: give a whole number, 0 or more")
     if judge is not None:
         from ..options import judge_name
 

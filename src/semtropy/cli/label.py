@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import RecordingError
+from ..errors import InputError, RecordingError
 from ..files import read_text, text_lines
 from ._text import one_line, printable, say
 
@@ -285,7 +285,13 @@ PAGE_FILES = {
 def serve_page(grading: Grading, port: int) -> None:
     """Show the answers on a page that only this machine reaches, until all are graded or `q` is pressed."""
     handler = type("GradingHandler", (PageHandler,), {"grading": grading, "turn": threading.Lock()})
-    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"--port {port}: cannot listen there ({error}): leave it out for a free one"
+        ) from None
+    with server:
         say(f"Grade on http://127.0.0.1:{server.server_port} (Ctrl+C ends it too)")
         server.serve_forever(poll_interval=0.1)
 

@@ -78,7 +78,7 @@ def load_estimator(name: str, **options: Any) -> Estimator:
 def load_method(name: str, **options: Any) -> Estimator:
     """Return the estimator called `name`, or the score `agreement`, which studies compare with estimators."""
     if name not in _REGISTRY:
-        raise unknown("estimator", name, NAMES)
+        raise unknown("estimator", str(name), NAMES)
     prior = options.get("prior")
     if name == "bayes" and (prior == "learn" or isinstance(prior, LearnedPrior)):
         learning: Any = Learning(LearnedPrior() if isinstance(prior, str) else prior)

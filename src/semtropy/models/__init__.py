@@ -69,6 +69,8 @@ def load_model(name: str, **options: Any) -> Model:
 
 def check_name(name: str) -> None:
     """Refuse a name that no model has; nothing is loaded."""
+    if not isinstance(name, str):
+        raise InputError(f"a model's name is of type {type(name).__name__}: it is one of {', '.join(FORMS)}")
     kind, _, rest = name.partition(":")
     if kind not in _REGISTRY:
         raise InputError(

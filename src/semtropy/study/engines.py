@@ -192,7 +192,7 @@ def _connect(ray: Any, address: str | None) -> None:
     except (OSError, ValueError, RuntimeError) as error:
         at = f"at {found}" if found else "on this machine"
         reason = one_line(str(error), 200)
-        raise InputError(
+        raise SemtropyError(
             f"no Ray cluster {at} ({reason}): start one with `ray start --head`, or give its --address"
         ) from error
 

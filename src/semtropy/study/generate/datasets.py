@@ -566,7 +566,7 @@ def load_dataset(
     named = NAMED_SETS.get(name)
     train, test, source = _own_file(name, data) if named is None else _named(named, data)
     if not test:
-        raise InputError(f"{source} holds no question with an answer for {name}")
+        raise InputError(f"{source} holds no question" + (f" with an answer for {name}" if named else ""))
     chosen = examples_from or ("facts" if named is None else "set")
     (pool, pool_name), rng = _example_pool(chosen, name, train, test), random.Random(seed)
     count = 0 if chosen == "none" else examples + rehearsals
@@ -615,7 +615,11 @@ def available(name: str) -> str:
 
 
 def _own_file(name: str, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
-    if data is not None or not Path(name).exists():
+    if data is not None and Path(name).exists():
+        raise InputError(
+            f"{name} is a file of questions: --data goes with a dataset known by name, leave it out"
+        )
+    if not Path(name).exists():
         raise InputError(f"no set is called {name!r} and no such file exists: {meant(name, NAMED_SETS)}")
     return [], _questions(read_records(Path(name)), plain), str(name)
 
