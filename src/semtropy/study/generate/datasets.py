@@ -518,7 +518,8 @@ class Dataset:
         >>> load_dataset("facts", limit=6).description
         '6 questions of facts from semtropy; 25 others of it are examples and not asked'
         """
-        line = f"{len(self.questions)} questions of {self.name} from {self.source}"
+        source = "" if Path(self.source).name == self.name else f" from {self.source}"
+        line = f"{len(self.questions)} questions of {self.name}{source}"
         examples = len(self.examples) + len(self.rehearsals)
         if not examples:
             return f"{line}; no examples"
