@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..calibration import Calibration
 from ..claims.relating import judged
-from ..errors import InputError, SemtropyError
+from ..errors import InputError, SemtropyError, meant
 from ..estimators import LearnedPrior, Prior, load_estimator
 from ..files import kept_secret
 from ..meaning import load_judge
@@ -83,7 +83,7 @@ class Instruments:
                 self.load()
             return self._judge or load_judge("llm", model=getattr(model, "plain", model))
         if name not in OPEN_JUDGES:
-            raise InputError(f"judge is {name!r}: choose one of {', '.join(OPEN_JUDGES)}")
+            raise InputError(f"judge is {name!r}: {meant(name, OPEN_JUDGES)}")
         with self._loading:
             if name not in self._judges:
                 self._judges[name] = load_judge(name)
