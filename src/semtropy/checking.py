@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .capabilities import IN_PROCESS, Pace
+from .claims import ClaimPrior
 from .claims.loop import LONG_SAMPLES, ClaimTerms, inquire_claims
 from .claims.relating import judged
 from .conversation import Prompt, as_messages, judge_question, last_question
@@ -41,7 +42,7 @@ from .inquiry.steps import PENDING, Step
 from .models import sync_bridge
 from .models.function import as_model
 from .nouns import Belief, Estimator, Evidence, Judge, JudgedAnswer, Model, Partition, Sample
-from .options import Options, QuestionOptions, question_options, with_defaults, with_signature
+from .options import Options, QuestionOptions, judge_name, question_options, with_defaults, with_signature
 from .second import Consultation
 from .stopping import RELAXATION, Budget, Decided, FixedSamples, Reason, Rule, Spent, check_threshold
 from .tracing import record_verdict
@@ -447,8 +448,11 @@ def _claims(options: Options, terms: Terms) -> ClaimTerms | None:
     mode = options["claims"]
     if mode is None:
         return None
+    prior = options["claim_prior"]
+    if prior is not None and not isinstance(prior, ClaimPrior):
+        raise InputError(f"claim_prior is {prior!r}: give a ClaimPrior, such as ClaimPrior.load(FILE)")
     limit = LONG_SAMPLES if options["budget"] is None else None
-    found = ClaimTerms(mode, limit, options["claim_prior"], ask=bool(options["ask"]))
+    found = ClaimTerms(mode, limit, prior, ask=bool(options["ask"]))
     named = [name for name in ("schema", "tools", "choices") if options.get(name) is not None]
     named += ["calibration"] if terms.calibration is not None else []
     if not named and terms.estimator.name == "bayes":
@@ -489,7 +493,7 @@ def _second(options: Options, budget: Budget) -> tuple[Consultation | None, tupl
 
 def _as_sample(answer: str | Sample) -> Sample:
     if not isinstance(answer, str | Sample):
-        raise InputError(f"second has a {type(answer).__name__} among the answers: give texts, or Samples")
+        raise InputError(f"second has an answer of type {type(answer).__name__}: give texts, or Samples")
     return Sample(answer) if isinstance(answer, str) else answer
 
 
@@ -548,6 +552,8 @@ async def _loaded(options: Options) -> AsyncIterator[Checker]:
 def _judge(judge: str | Judge | None, model: Model) -> Judge:
     from .meaning import load_judge
 
+    if isinstance(judge, str):
+        judge_name(judge)
     if judge is None or isinstance(judge, str):
         return load_judge(judge, model=model)
     if not hasattr(judge, "entails"):

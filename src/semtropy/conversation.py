@@ -37,7 +37,7 @@ def as_messages(prompt: Prompt, system: str | None = None) -> list[dict[str, Any
         if not prompt.strip():
             raise InputError("the prompt is empty: ask a question")
         messages = [{"role": "user", "content": prompt}]
-    elif isinstance(prompt, Sequence):
+    elif isinstance(prompt, Sequence) and not hasattr(prompt, "decode"):
         messages = [_message(each, place) for place, each in enumerate(prompt)]
         _check_last(messages)
     else:
@@ -106,7 +106,9 @@ def last_question(prompt: Prompt) -> str:
         return prompt
     asked = _asked(prompt)
     if not asked:
-        raise InputError("messages: no user message has text, so there is no question to judge answers by")
+        raise InputError(
+            "messages: no user message has text, so there is no question to judge answers by: give it the role user"
+        )
     return asked[-1]
 
 

@@ -25,7 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 class SemtropyError(Exception):
@@ -73,6 +73,49 @@ def one_line(text: str, most: int = 600) -> str:
     """
     flat = " ".join("".join(c if c.isprintable() else " " for c in text[:100_000]).split())
     return flat if len(flat) <= most else f"{flat[: most - 5]}...{flat[-2:]}"
+
+
+def nearest(name: str, names: Iterable[str], nearness: float = 0.6) -> str | None:
+    """The name that was probably meant by one that does not exist; None where none is near.
+
+    names     those that there are; one such as nli:NAME_OR_PATH stands for all that begin with nli:
+    nearness  how similar the name must be, up to 1
+
+    >>> nearest("bayse", ["bayes", "nsb"]), nearest("magic", ["bayes", "nsb"])
+    ('bayes', None)
+    >>> nearest("nil:roberta", ["nli:NAME_OR_PATH"]), nearest("NLI", ["nli:NAME_OR_PATH"])
+    ('nli:roberta', 'nli:NAME_OR_PATH')
+    """
+    from difflib import get_close_matches
+
+    forms = tuple(names)
+    kind, _, rest = name.partition(":")
+    starts = {form.partition(":")[0]: form for form in reversed(forms)}  # of several, the first form
+    near = get_close_matches(kind.lower(), starts, n=1, cutoff=nearness)
+    if not near:
+        return None
+    takes_rest = any(form.startswith(f"{near[0]}:") for form in forms)
+    return f"{near[0]}:{rest}" if rest and takes_rest else starts[near[0]]
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """What to write instead of a name that does not exist: the one that was probably meant, or the choice.
+
+    >>> meant("bayse", ["bayes", "nsb"]), meant("magic", ["bayes", "nsb"])
+    ('did you mean bayes?', 'choose one of bayes, nsb')
+    """
+    names = tuple(names)
+    near = nearest(name, names)
+    return f"choose one of {', '.join(names)}" if near is None else f"did you mean {near}?"
+
+
+def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
+    """The error for a name that does not exist.
+
+    >>> print(unknown("estimator", "histogramm", ["bayes", "histogram"]))
+    no estimator is called 'histogramm': did you mean histogram?
+    """
+    return InputError(f"no {kind} is called {name!r}: {meant(name, names)}")
 
 
 class StoreError(SemtropyError):

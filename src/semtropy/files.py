@@ -56,12 +56,10 @@ def cannot_read(error: OSError) -> str:
 
 def toml_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The contents of a TOML file."""
+    text = read_text(path)
     try:
-        with Path(path).open("rb") as stream:
-            return tomllib.load(stream)
-    except OSError as error:
-        raise InputError(f"{path}: {cannot_read(error)}") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # no TOML, a number of thousands of digits
         raise InputError(f"{path}: is not TOML: {error}") from None
 
 

@@ -7,11 +7,10 @@ semtropy.toml, the settings of the gateway, the keys of a request and the adapte
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, cast
 
-from .errors import InputError
+from .errors import InputError, meant, nearest, unknown
 from .files import toml_table
 from .inquiry.loop import ANSWER_TEMPERATURE
 from .verdict import THRESHOLD
@@ -346,6 +345,24 @@ def split_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def judge_name(name: str) -> str:
+    """The name of a judge, if there is one of that name; nothing is loaded.
+
+    >>> judge_name("nli:roberta-large-mnli")
+    'nli:roberta-large-mnli'
+    >>> judge_name("numerical")
+    Traceback (most recent call last):
+    ...
+    semtropy.errors.InputError: no judge is called 'numerical': did you mean numeric?
+    """
+    from .meaning import NAMES
+
+    kind, colon, rest = name.partition(":")
+    if name not in NAMES and not (rest and any(form.startswith(kind + colon) for form in NAMES)):
+        raise unknown("judge", name, NAMES)
+    return name
+
+
 def read_values(path: str, kinds: Mapping[str, type], noun: str, known: str) -> dict[str, Any]:
     """The values in a TOML file, each of the type that belongs to its name.
 
@@ -355,7 +372,10 @@ def read_values(path: str, kinds: Mapping[str, type], noun: str, known: str) -> 
     found = toml_table(path)
     for name, value in found.items():
         if name not in kinds:
-            raise InputError(f"{path}: there is no {noun} {name!r}: {known}")
+            near = nearest(name, kinds)
+            raise InputError(
+                f"{path}: there is no {noun} {name!r}: {known if near is None else f'did you mean {near}?'}"
+            )
         kind = kinds[name]
         if kind is float and type(value) is int and abs(value) < 1e300:
             found[name] = value = float(value)
@@ -367,12 +387,9 @@ def read_values(path: str, kinds: Mapping[str, type], noun: str, known: str) -> 
 
 def with_defaults(options: Options) -> Options:
     """The options with the defaults of those that are left out; an option that there is not is a `TypeError`."""
-    unknown = ", ".join(sorted(set(options) - set(OPTIONS)))
-    if unknown:
-        near = get_close_matches(unknown, OPTIONS, n=1)
-        names = f"did you mean {near[0]}?" if near else f"choose from {', '.join(OPTIONS)}"
-        meant = _FLAGS_MEANT.get(unknown, names)
-        raise TypeError(f"check has no option {unknown}: {meant}")
+    others = ", ".join(sorted(set(options) - set(OPTIONS)))
+    if others:
+        raise TypeError(f"check has no option {others}: {_FLAGS_MEANT.get(others) or meant(others, OPTIONS)}")
     defaults = {name: option.default for name, option in OPTIONS.items()}
     return cast("Options", {**defaults, **options})
 

@@ -14,6 +14,7 @@ from .inquiry.conclusion import make_verdict
 from .inquiry.loop import estimated
 from .inquiry.steps import LabelledDraws, Step
 from .nouns import LOGPROB_SLACK, Belief, Estimator, Evidence, Partition, Sample
+from .options import judge_name
 from .refusals import missing_answer
 from .scorers import NAMES as SCORERS
 from .scorers import load_scorer
@@ -71,6 +72,8 @@ def score(
     """
     if isinstance(texts, str):
         raise InputError("texts is one string: give a list of answers")
+    if not isinstance(texts, Iterable):
+        raise InputError(f"texts is of type {type(texts).__name__}: give a list of answers")
     made, texts = as_estimator(estimator, prior), list(texts)
     judged = None if answer is None else _judged_sample(answer)
     if not texts and (judged is None or not made.uses_answer):
@@ -279,7 +282,7 @@ class _LazyJudge:
     """The judge of that name, loaded when it is needed; spelling decides where the built-in one is not installed."""
 
     def __init__(self, judge: str | Judge | None) -> None:
-        self.judge = judge
+        self.judge = judge_name(judge) if isinstance(judge, str) else judge
         self.notes: tuple[str, ...] = ()
 
     def load(self) -> Judge:

@@ -103,7 +103,7 @@ def test_an_unknown_keyword_names_those_there_are() -> None:
         semtropy.check("Why?", max_samples=5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"check has no option modle: did you mean model\?"):
         semtropy.check("Why?", modle="smollm2")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="check has no option colour: choose from model, base_url, api_key"):
+    with pytest.raises(TypeError, match="check has no option colour: choose one of model, base_url, api_key"):
         semtropy.check("Why?", colour="red")  # type: ignore[call-arg]
 
 

@@ -398,7 +398,7 @@ def test_errors_are_one_line(
     options: list[str], message: str, recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_recording(recording, HEADER, [{**ROWS[0], "samples": [{"text": "a"}, {"text": "b"}]}])
-    assert main(["score", str(recording), *options]) == 1
+    assert main(["score", str(recording), *options]) == 2
     said = capsys.readouterr().err
     assert message in said
     assert len(said.splitlines()) == 1

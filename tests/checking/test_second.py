@@ -328,7 +328,7 @@ def test_a_calibrated_probability_is_moved_and_its_threshold_holds() -> None:
     ("options", "says"),
     [
         ({"second": LYON, "second_when": "sometimes"}, "second_when"),
-        ({"second": [1]}, "among the answers"),
+        ({"second": [1]}, "second has an answer of type"),
         ({"second": LYON, "choices": ["a", "b"]}, "plain text"),
         ({"second": 5}, "is of type int"),
     ],

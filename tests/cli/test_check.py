@@ -280,7 +280,7 @@ def test_models_lists_what_there_is(capsys, tmp_path, monkeypatch):
     assert "openai:MODEL" in out
     assert main(["models", "remove"]) == 0
     assert capsys.readouterr().out == "smollm2: was not there\n"
-    assert main(["models", "fetch", "gpt-4"]) == 1
+    assert main(["models", "fetch", "gpt-4"]) == 2
 
 
 def test_models_fetch_says_where(capsys, smollm2):

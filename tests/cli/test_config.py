@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scripted_endpoint import ScriptedEndpoint, serving
+from semtropy import check, load_estimator, score
 from semtropy.cli import main
-from semtropy.errors import BadReply, InputError
+from semtropy.errors import BadReply, InputError, SemtropyError
 from semtropy.models import load_model
 
 
@@ -40,7 +42,8 @@ def test_the_file_sets_what_the_command_line_does_not(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("modle = 'x'", "there is no option 'modle'"),
+        ("modle = 'x'", "there is no option 'modle': did you mean model?"),
+        ("zzz = 'x'", "there is no option 'zzz': choose from model"),
         ("model = 3", "model: expected text"),
         ("model = ", "is not TOML"),
     ],
@@ -92,3 +95,79 @@ def test_a_web_page_is_not_asked_for_twice() -> None:
     with serving(endpoint) as url, pytest.raises(BadReply, match="a web page"):
         load_model("openai:m", base_url=url).sample("Capital?", 1)
     assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "Who?", "--judge", "bultin"], "no judge is called 'bultin': did you mean builtin?"),
+        (["check", "Who?", "--judge", "Numeric"], "did you mean numeric?"),
+        (["check", "Who?", "--judge", "nil:roberta"], "did you mean nli:roberta?"),
+        (["check", "Who?", "--judge", "zzz"], "no judge is called 'zzz': choose one of builtin"),
+        (["check", "Who?", "--estimator", "histogramm"], "did you mean histogram?"),
+        (["check", "Who?", "--model", "opnai:x"], "did you mean openai:x?"),
+        (["check", "Who?", "--claims", "sentence"], "--claims is 'sentence': did you mean sentences?"),
+        (["score", "none.jsonl", "--judge", "bultin"], "did you mean builtin?"),
+        (["cluster", "in.jsonl", "out.jsonl", "--judge", "exakt"], "did you mean exact?"),
+        (["cluster", "in.jsonl", "out.jsonl", "--engine", "rays"], "--engine is 'rays': did you mean ray?"),
+        (["meanings", "none.jsonl", "--judge", "exakt"], "did you mean exact?"),
+        (["doctor", "--judge", "exakt"], "did you mean exact?"),
+        (["import", "cvs", "in", "out"], "FORMAT is 'cvs': did you mean csv?"),
+        (["models", "fetch", "smolm2"], "unknown weights 'smolm2': did you mean smollm2?"),
+        (["models", "download"], "action is 'download': choose one of list, fetch, remove"),
+        (["generate", "--dataset", "fact", "--model", "m", "--out", "o"], "did you mean facts?"),
+    ],
+)
+def test_a_misspelt_name_is_wrong_usage(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = main(words)
+    except SystemExit as stopped:  # of the parser
+        code = stopped.code
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert code == 2
+
+
+def test_a_misspelt_name_in_python() -> None:
+    with pytest.raises(InputError, match=r"no judge is called 'bultin': did you mean builtin\?"):
+        check("Who?", model=lambda prompt: "Paris", judge="bultin")
+    with pytest.raises(TypeError, match=r"no option estimater: did you mean estimator\?"):
+        check("Who?", estimater="bayes")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"prompt": b"Who?"}, "the prompt is of type bytes"),
+        ({"model": lambda prompt: ["a", "b"]}, r"return the answer as text, or as a Sample"),
+        ({"second": [1]}, "second has an answer of type int"),
+        ({"tools": []}, "tools must be a list of at least one tool"),
+        ({"tools": {}}, "tools must be a list of at least one tool"),
+        ({"choices": []}, "choices are none: give at least two"),
+        ({"claim_prior": "x.json"}, "claim_prior is 'x.json': give a ClaimPrior"),
+        ({"model": "openai:x", "base_url": 3}, "base_url is of type int"),
+        ({"model": "openai:x", "base_url": "http://127.0.0.1:1", "api_key": 3}, "api_key is of type int"),
+    ],
+)
+def test_a_wrong_argument_in_python(options: dict[str, Any], said: str) -> None:
+    given = {"prompt": "Who?", "model": lambda prompt: "Paris", "judge": "exact", **options}
+    with pytest.raises(SemtropyError, match=said):
+        check(given.pop("prompt"), **given)
+
+
+def test_names_and_texts_of_the_wrong_type() -> None:
+    for load in (load_model, load_estimator):
+        with pytest.raises(InputError, match=r"is of type int|is called '3'"):
+            load(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="texts is of type NoneType"):
+        score(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="did you mean builtin"):
+        score(["a", "b"], judge="bultin")

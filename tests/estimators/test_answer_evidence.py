@@ -230,7 +230,7 @@ def test_a_fitted_prior_from_the_command_line(tmp_path, capsys):
     assert prior.trained_on == 10
     rows = read_recording(path).rows
     assert Bayes(prior)(rows[0].evidence()).mean < Bayes(prior)(rows[1].evidence()).mean
-    assert main(["prior", "fit", str(path), "--out", str(tmp_path / "no" / "folder.json")]) == 1
+    assert main(["prior", "fit", str(path), "--out", str(tmp_path / "no" / "folder.json")]) == 2
     assert "no is not a folder" in capsys.readouterr().err
 
 

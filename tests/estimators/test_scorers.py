@@ -287,7 +287,7 @@ def test_wrong_options_of_relate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     source = recording(tmp_path, [question(0)])
-    assert main(["relate", str(source), str(tmp_path / "out.jsonl"), *options]) == 1
+    assert main(["relate", str(source), str(tmp_path / "out.jsonl"), *options]) == 2
     assert options[1] in capsys.readouterr().err
     assert not (tmp_path / "out.jsonl").exists()
 

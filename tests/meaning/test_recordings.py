@@ -200,7 +200,7 @@ class TestCluster:
     def test_a_bad_name_is_one_line(
         self, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["cluster", str(recording), str(tmp_path / "out.jsonl"), "--judge", "nobody"]) == 1
+        assert main(["cluster", str(recording), str(tmp_path / "out.jsonl"), "--judge", "nobody"]) == 2
         assert "no judge is called 'nobody'" in capsys.readouterr().err
 
 
@@ -254,8 +254,8 @@ class TestMeanings:
         assert "67%  2  (empty)" in capsys.readouterr().out
 
     def test_an_unknown_id_is_an_error(self, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["meanings", str(recording), "--id", "99"]) == 1
-        assert "only 0 of the 1 ids" in capsys.readouterr().err
+        assert main(["meanings", str(recording), "--id", "99"]) == 2
+        assert "it has no question with the id 99" in capsys.readouterr().err
 
 
 class TestRealAnswers:

@@ -30,7 +30,7 @@ def bring(kind: str, source: Path, **header: Any) -> Recording:
 
 def test_the_command_offers_every_format() -> None:
     assert tuple(FORMATS) == OFFERED
-    with pytest.raises(InputError, match="unknown format 'xml': choose one of nature"):
+    with pytest.raises(InputError, match="no format is called 'xml': choose one of nature"):
         import_recording("xml", "a", "b")
 
 

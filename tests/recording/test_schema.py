@@ -26,7 +26,7 @@ from recording_rows import (
     rows,
 )
 from semtropy import Evidence, Partition, Sample
-from semtropy.errors import RecordingError
+from semtropy.errors import InputError, RecordingError
 from semtropy.recording import Header, Row, Writer, open_recording, read_recording, write_recording
 from semtropy.recording.arrays import SampleArrays
 
@@ -266,7 +266,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
         open_recording(tmp_path / "absent.jsonl")
     with pytest.raises(RecordingError, match="cannot be written: No such file"):
         write_recording(tmp_path / "absent" / "run.jsonl", HEADER, [ROW])
-    with pytest.raises(RecordingError, match=r"must end in \.jsonl, \.jsonl\.gz or \.parquet"):
+    with pytest.raises(InputError, match=r"must end in \.jsonl, \.jsonl\.gz or \.parquet"):
         write_recording(tmp_path / "run.txt", HEADER, [ROW])
     (tmp_path / "latin.jsonl").write_bytes(json.dumps(HEADER).encode() + b'\n{"id": "\xe9"}\n')
     with pytest.raises(RecordingError, match="line 2: is not UTF-8 text"):

@@ -29,6 +29,7 @@ pytest.importorskip("uvicorn")
 
 from openai_upstream import Upstream, served  # noqa: E402
 from semtropy import Verdict  # noqa: E402
+from semtropy.cli import main  # noqa: E402
 from semtropy.errors import InputError  # noqa: E402
 from semtropy.models.scripted import ScriptedModel  # noqa: E402
 from semtropy.server.app import create_app  # noqa: E402
@@ -485,11 +486,11 @@ def test_later_sources_win(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("prot = 1", "there is no setting 'prot'"),
+        ("prot = 1", "there is no setting 'prot': did you mean port"),
         ("port = 'x'", "port: expected a whole number"),
         ("keys = [1]", "keys: expected a list of texts"),
         ("port = ", "is not TOML"),
-        ("mode = 'x'", "mode is 'x': one of"),
+        ("mode = 'x'", "mode is 'x': choose one of"),
         ("variance = 0.1\nconfidence = 0.9", "set only one of them"),
     ],
 )
@@ -634,8 +635,31 @@ def test_a_port_that_is_taken_is_told(url: str) -> None:
     command = [sys.executable, "-m", "semtropy", "serve", "--port", port, "--judge", "exact"]
     command += ["--model", "scripted:none.json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode != 0
-    assert "address already in use" in done.stderr
+    assert done.returncode == 1
+    assert done.stderr == f"semtropy: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--mode", "anotate"], "mode is 'anotate': did you mean annotate?"),
+        (["--config", "none.toml"], "none.toml: cannot be read"),
+        (["--model", "opnai:x"], "unknown model 'opnai:x': did you mean openai:x?"),
+        (["--second", "opnai:x"], "unknown model 'opnai:x': did you mean openai:x?"),
+        (["--judge", "bultin"], "no judge is called 'bultin': did you mean builtin?"),
+        (["--estimator", "baye"], "no estimator is called 'baye': did you mean bayes?"),
+        (["--prior", "none.json"], "none.json: cannot be read"),
+        (["--calibration", "none.json"], "none.json: cannot be read"),
+        (["--port", "99999"], "port is 99999: at most 65535"),
+    ],
+)
+def test_wrong_settings_end_the_command(
+    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *flags]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"semtropy: {said}")
+    assert error.count("\n") == 1
 
 
 def test_readyz_says_why_not() -> None:

@@ -109,8 +109,8 @@ def test_an_answer_that_cannot_be_checked_is_withheld_where_errors_are(upstream:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"locked": ("colour",)}, "locked names 'colour': choose from mode, threshold"),
-        ({"loosen": "mode,colour"}, "loosen names 'colour': choose from mode, threshold"),
+        ({"locked": ("colour",)}, "locked names 'colour': choose one of mode, threshold"),
+        ({"loosen": "mode,colour"}, "loosen names 'colour': choose one of mode, threshold"),
         ({"min_samples": -1}, "min_samples is -1: at least 0"),
     ],
 )

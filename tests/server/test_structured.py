@@ -189,6 +189,13 @@ def test_a_schema_that_cannot_be_read_costs_no_answer(front: str, schema: dict[s
     assert "schema" in reply.semtropy["error"]["message"]
 
 
+def test_an_odd_type_in_a_schema_that_the_upstream_takes_costs_no_verdict(front: str) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "any"}, "year": {"type": "integer"}}}
+    wrapped = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    fields = ask(front, response_format=wrapped).semtropy["fields"]
+    assert [field["name"] for field in fields] == ["city", "year"]
+
+
 def test_the_end_of_a_cut_answer_is_named() -> None:
     class Cut(Upstream):
         def _choice(self, body: dict[str, Any], chat: bool, index: int, number: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from semtropy.meaning import ScriptedJudge
 from semtropy.models.replies import calls_to_text
 from semtropy.models.scripted import ScriptedModel
 from semtropy.stopping import Rounds
-from semtropy.structured import Choices, JsonAnswers, ToolCalls
+from semtropy.structured import Choices, JsonAnswers, ToolCalls, load_structure
 from semtropy.structured.document import find_json, plain, schema_of_type
 from semtropy.verdict import Outcome
 
@@ -797,11 +797,43 @@ def test_openai_s_response_format_is_a_schema() -> None:
         ({"schema": CITY, "required": "city"}, "a list of field names"),
         ({"tools": [{"type": "function"}]}, r"tools\[0\] has no name"),
         ({"schema": {"properties": {"a": {"$ref": "#/$defs/b"}}}}, "refers to nothing"),
+        (
+            {"schema": {"type": "strng"}},
+            r"schema\.type is 'strng': choose one of object, array, string, number",
+        ),
+        ({"schema": {"properties": {"a": {"type": "strng"}}}}, r"schema\.properties\.a\.type is 'strng'"),
+        ({"schema": {"properties": {"a": {"type": ["string", "nul"]}}}}, r"properties\.a\.type is 'nul'"),
+        (
+            {"schema": {"properties": {"a": {"items": {"type": "int"}}}}},
+            r"properties\.a\.items\.type is 'int'",
+        ),
+        ({"schema": {"anyOf": [{"type": "null"}, {"type": "text"}]}}, r"schema\.anyOf\[1\]\.type is 'text'"),
+        ({"schema": {"$defs": {"a": {"type": "float"}}}}, r"schema\.\$defs\.a\.type is 'float'"),
+        (
+            {"schema": {"properties": {"a": "string"}}},
+            r"schema\.properties\.a is 'string': expected a schema",
+        ),
+        ({"schema": {"type": {"a": 1}}}, r"schema\.type is {'a': 1}: choose one of"),
+        (
+            {"tools": [{"name": "find", "parameters": {"properties": {"a": {"type": "str"}}}}]},
+            r"parameters of find\.properties\.a\.type is 'str'",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(options: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check("q", model=Dealt('{"a": 1}', []), judge="exact", **options)
+
+
+def test_names_and_values_in_a_schema_are_no_types() -> None:
+    named = {
+        "type": {"type": "string"},
+        "items": {"const": {"type": "strng"}},
+        "any": True,
+        "of": {"type": ["null"]},
+    }
+    schema = {"type": "object", "properties": named, "examples": [{"type": "strng"}]}
+    assert load_structure(schema).schema == schema  # type: ignore[union-attr]
 
 
 def test_a_recursive_schema_ends_with_the_answer() -> None:

@@ -71,7 +71,7 @@ def test_every_question_of_a_file_is_asked(tmp_path: Path) -> None:
     examples = (*loaded.examples, *loaded.rehearsals)
     assert len(examples) == 25
     assert all(everything[example.id] == example for example in examples)
-    assert loaded.description.startswith("20 questions of mine.jsonl from ")
+    assert loaded.description.startswith("20 questions of mine.jsonl; ")
     assert loaded.description.endswith("; 25 examples from facts")
 
 

@@ -41,7 +41,7 @@ def test_without_ray_one_sentence_names_the_extra(
 @pytest.mark.parametrize("command", ["cluster", "relate"])
 def test_a_cache_is_of_one_machine(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = ["--cache", str(tmp_path / "judgements.sqlite")]
-    assert main([*words(command, tmp_path / "out.jsonl"), *cache, "--engine", "ray"]) == 1
+    assert main([*words(command, tmp_path / "out.jsonl"), *cache, "--engine", "ray"]) == 2
     assert "--cache is a file of one machine" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

@@ -24,7 +24,7 @@ def recording(tmp_path: Path) -> str:
 
 def run(capsys: pytest.CaptureFixture[str], *command: object) -> str:
     """The one line that a command which fails prints."""
-    assert main(list(map(str, command))) == 1
+    assert main(list(map(str, command))) == 2
     said = capsys.readouterr()
     assert said.out == ""
     [line] = said.err.splitlines()

@@ -430,7 +430,7 @@ def test_wrong_options(
     tmp_path: Path, script: str, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["generate", "--dataset", "facts", "--model", script, "--out", str(tmp_path / "run")]
-    assert main([*command, *arguments]) == 1
+    assert main([*command, *arguments]) == 2
     assert words in capsys.readouterr().err
 
 

@@ -82,7 +82,7 @@ def test_a_model_as_grader(reply: str, correct: bool | None) -> None:
 
 
 def test_unknown_graders_and_models() -> None:
-    with pytest.raises(InputError, match="f1, exact, numeric, or model:NAME"):
+    with pytest.raises(InputError, match="f1, exact, numeric, model:NAME"):
         load_grader("taste")
     with pytest.raises(InputError, match="unknown model 'none'"):
         load_grader("model:none")

@@ -9,11 +9,10 @@ import os
 import re
 import shlex
 import sys
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__
-from ..errors import SemtropyError
+from ..errors import InputError, RecordingError, SemtropyError, meant, nearest
 from ._text import printable, say
 
 if TYPE_CHECKING:
@@ -43,7 +42,22 @@ COMMANDS: tuple[str, ...] = (
 )
 
 
-_NOT_A_NUMBER = re.compile(r"argument ([\w-]+): invalid (int|float) value: (.*)", re.DOTALL)
+# What argparse says, and how it is said here.
+_PLAINER = tuple(
+    (re.compile(rf"^{pattern}$", re.DOTALL), plainer)
+    for pattern, plainer in (
+        (r"argument ([\w-]+): invalid int value: (.*)", r"\1 is \2: expected a whole number"),
+        (r"argument ([\w-]+): invalid float value: (.*)", r"\1 is \2: expected a number"),
+        (
+            r"argument ([\w-]+): not allowed with argument ([\w-]+)",
+            r"\1 does not go with \2: give one of them",
+        ),
+        (r"argument ([\w-]+): expected one argument", r"\1 needs a value after it"),
+        (r"argument ([\w-]+): ignored explicit argument (.*)", r"\1 takes no value, and \2 was given"),
+        (r"the following arguments are required: (.*)", r"\1 is missing"),
+        (r"ambiguous option: (\S+) could match (.*)", r"\1 may be one of \2: write it in full"),
+    )
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,10 +83,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with one line; control characters of the arguments are shown as escapes."""
-        wrong = _NOT_A_NUMBER.fullmatch(message)
-        if wrong is not None:
-            option, kind, value = wrong.groups()
-            message = f"{option} is {value}: expected {'a whole number' if kind == 'int' else 'a number'}"
+        for pattern, plainer in _PLAINER:
+            message = pattern.sub(plainer, message)
         self.exit(2, f"{self.prog}: {printable(message)} (`{self.prog} --help` lists what there is)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -81,13 +93,16 @@ class _Parser(argparse.ArgumentParser):
             if " " in value.strip():
                 self.error(f"to ask a question, write {self.prog} check {shlex.quote(value)}")
             self.error(_unknown("command", value, names, f": choose one of {', '.join(names)}"))
+        if action.choices is not None and value not in action.choices:
+            name = next(iter(action.option_strings), action.metavar or action.dest)
+            self.error(f"{name} is {value!r}: {meant(str(value), map(str, action.choices))}")
         super()._check_value(action, value)
 
 
 def _unknown(kind: str, name: str, names: Iterable[str], otherwise: str, nearness: float = 0.6) -> str:
     """The error for a name that does not exist, with the one that was probably meant."""
-    near = get_close_matches(name, names, n=1, cutoff=nearness)
-    return f"there is no {kind} {name}" + (f": did you mean {near[0]}?" if near else otherwise)
+    near = nearest(name, names, nearness)
+    return f"there is no {kind} {name}" + (otherwise if near is None else f": did you mean {near}?")
 
 
 def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
@@ -104,20 +119,22 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; errors of its input and of the operating system become one line, and exit code 1."""
+    """Run one command; an error becomes one line. Exit code 2 for wrong usage, 1 for other failures."""
     _print_anything()
     words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
     named = [name for name in COMMANDS if name.rstrip("_") == words[0]]  # whose parser is enough
     needed = () if words[0] == "--version" else named or COMMANDS
     arguments = parser(needed).parse_args(words, argparse.Namespace(words=words))
     try:
+        _check_values(arguments)
         code = int(arguments.run(arguments))
         if sys.stdout is not None:  # None where it was closed by the caller
             sys.stdout.flush()
         return code
     except SemtropyError as error:
         say(f"semtropy: {error}", file=sys.stderr)
-        return 1
+        wrong_usage = isinstance(error, InputError) and not isinstance(error, RecordingError)
+        return 2 if wrong_usage else 1
     except KeyboardInterrupt:
         resumes = getattr(arguments, "resumes", False)
         way_on = ": run the same command again to continue" if resumes else ""
@@ -133,6 +150,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         print("semtropy: not enough memory: try fewer questions or samples at a time", file=sys.stderr)
         return 1
+
+
+def _check_values(arguments: argparse.Namespace) -> None:
+    """Refuse a seed and the name of a judge now: many commands use theirs late, or not at all."""
+    seed, judge = getattr(arguments, "seed", None), getattr(arguments, "judge", None)
+    if seed is not None and seed < 0:
+        raise InputError(f"--seed is {seed}: give a whole number, 0 or more")
+    if judge is not None:
+        from ..options import judge_name
+
+        judge_name(judge)
 
 
 def _print_anything() -> None:

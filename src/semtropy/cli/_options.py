@@ -47,10 +47,19 @@ def ray_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"workers": arguments.workers, "gpus": arguments.gpus, "address": arguments.address}
 
 
+def check_local(arguments: argparse.Namespace) -> None:
+    """Refuse options of Ray where it was not chosen."""
+    given = [name for name, value in ray_options(arguments).items() if value]
+    if given:
+        raise InputError(f"--{given[0]} goes with --engine ray: add that, or leave --{given[0]} out")
+
+
 def engine_of(arguments: argparse.Namespace) -> WorkEngine:
     """The engine that was chosen."""
     from ..study.engines import load_work_engine
 
+    if arguments.engine == "local":
+        check_local(arguments)
     return load_work_engine(arguments.engine, **(ray_options(arguments) if arguments.engine == "ray" else {}))
 
 

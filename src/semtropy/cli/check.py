@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, SemtropyError
-from ..files import decode_json, decode_text, read_text, text_lines
+from ..files import check_output_file, decode_json, decode_text, read_text, text_lines
 from ..options import OPTIONS, split_list
 from ..stopping import Budget, Price, Rounds, rule_of
 from ..verdict import Outcome, percent
@@ -73,7 +73,14 @@ def register(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check one prompt, or a file of them."""
     try:
+        alone = (
+            arguments.second_base_url is not None or arguments.second_when != OPTIONS["second_when"].default
+        )
         read_config(arguments.config, arguments, arguments.words)
+        if alone and not arguments.second:
+            raise InputError("--second-base-url and --second-when go with --second: name the second model")
+        for name in ("prompt", "system", "answer", "choices"):
+            setattr(arguments, name, _typed(name, getattr(arguments, name)))
         arguments.opened = []  # models whose connections are closed at the end
         if arguments.prompt == "-":
             arguments.prompt = option_text("PROMPT", "-").strip()
@@ -102,6 +109,18 @@ def run(arguments: argparse.Namespace) -> int:
         _keep_learned(checker, arguments)
         for model in arguments.opened:
             getattr(model, "close", lambda: None)()
+
+
+def _typed(name: str, text: str | None) -> str | None:
+    """A text of the command line as UTF-8, also where the locale is another one."""
+    if text is None or not any("\ud800" <= each <= "\udfff" for each in text):
+        return text
+    try:
+        return os.fsencode(text).decode()
+    except UnicodeDecodeError:
+        raise InputError(
+            f"the {name} is not UTF-8 text: write it to a file, and save that as UTF-8"
+        ) from None
 
 
 def _price(arguments: argparse.Namespace) -> Price | None:
@@ -184,7 +203,10 @@ def _budget(arguments: argparse.Namespace) -> Budget | None:
         raise InputError("--max-cost needs --price-per-token: what a generated token costs")
     limits = _given(arguments, "max_samples", "max_seconds", "max_cost")
     given = {name.removeprefix("max_"): value for name, value in limits.items()}
-    return Budget(**given, price=price) if given else None
+    try:
+        return Budget(**given, price=price) if given else None
+    except InputError as error:
+        raise InputError(str(error).replace("budget: ", "--max-")) from None
 
 
 def _rule(arguments: argparse.Namespace) -> Rule | None:
@@ -215,6 +237,7 @@ def _prior(arguments: argparse.Namespace) -> Any:
     if arguments.learned is not None:
         from ..estimators import LearnedPrior
 
+        check_output_file(arguments.learned)
         if not Path(arguments.learned).exists():
             return LearnedPrior(fitted)
         if fitted is not None:

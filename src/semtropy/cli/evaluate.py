@@ -210,6 +210,8 @@ def parse_budgets(text: str) -> list[int]:
             raise InputError(f"--budgets is {text!r}: give numbers of samples as 1-10 or 2,5,10") from None
         if high > MOST_SAMPLES:
             raise InputError(f"--budgets is {text!r}: at most {MOST_SAMPLES} samples")
+        if high < low:
+            raise InputError(f"--budgets is {text!r}: a range goes up, as 1-10")
         budgets += range(low, high + 1)
     return budgets
 

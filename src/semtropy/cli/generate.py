@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ._options import add_engine, ray_options
+from ._options import add_engine, check_local, ray_options
 from ._text import say
 
 if TYPE_CHECKING:
@@ -118,10 +118,15 @@ def run(arguments: argparse.Namespace) -> int:
     from ..study.generate import generate
     from ..study.generate.datasets import load_dataset
     from ..study.generate.engines import load_engine
+    from ..study.generate.graders import check_grader
     from .progress import watching
 
     if arguments.samples < 1:
         raise InputError(f"--samples is {arguments.samples}: at least 1")
+    if not 0 <= arguments.temperature < float("inf"):
+        raise InputError(f"--temperature is {arguments.temperature}: a number, 0 or more")
+    if arguments.grader is not None:
+        check_grader(arguments.grader)
     options = dict(map(_option, arguments.model_option))
     dataset = load_dataset(
         arguments.dataset,
@@ -176,7 +181,9 @@ def _engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
         from ..models import is_endpoint
 
         usual = 8 if is_endpoint(arguments.model) else 1
-        return {"batch": arguments.batch, "concurrency": arguments.concurrency or usual}
+        check_local(arguments)
+        given = arguments.concurrency
+        return {"batch": arguments.batch, "concurrency": usual if given is None else given}
     return {"batch": arguments.batch, **ray_options(arguments)}
 
 

@@ -157,7 +157,7 @@ def _answers(path: Path) -> Recording:
         recording = read_recording(path)
         missing = next((row.id for row in recording if row.get("answer") is None), None)
         if missing is not None:
-            raise InputError(f"{path}: question {missing!r} has no answer to grade")
+            raise RecordingError(f"question {missing!r} has no answer to grade", path=str(path))
         return recording
     header = Header.make(dataset=path.name)
     rows = []
@@ -166,13 +166,13 @@ def _answers(path: Path) -> Recording:
             fields = _row(number, verdict)
             rows += [] if fields is None else [Row(fields, header=header)]
         except (KeyError, TypeError, RecordingError):
-            raise InputError(
-                f"{path}, verdict {number}: not one that `semtropy check --json` prints"
+            raise RecordingError(
+                "not one that `semtropy check --json` prints", path=str(path), field=f"verdict {number}"
             ) from None
     left_out = len(verdicts) - len(rows)
     why = "no answer, no sample, or a long answer that was judged claim by claim"
     if not rows:
-        raise InputError(f"{path}: no verdict has samples of a short answer to grade ({why})")
+        raise RecordingError(f"no verdict has samples of a short answer to grade ({why})", path=str(path))
     if left_out:
         say(f"{left_out} of {len(verdicts)} verdicts are left out: {why}")
     return Recording(header, tuple(rows))
@@ -223,7 +223,7 @@ def _given(journal: Path, ids: set[str]) -> dict[str, bool]:
                 held = json.loads(line)
                 question, correct = str(held["id"]), held["correct"]
             except (ValueError, TypeError, KeyError):
-                raise InputError(f"{journal}, line {number}: not a grade; remove the line") from None
+                raise RecordingError("not a grade; remove the line", path=str(journal), line=number) from None
             if isinstance(correct, bool) and question in ids:
                 grades[question] = correct
             else:
@@ -285,7 +285,13 @@ PAGE_FILES = {
 def serve_page(grading: Grading, port: int) -> None:
     """Show the answers on a page that only this machine reaches, until all are graded or `q` is pressed."""
     handler = type("GradingHandler", (PageHandler,), {"grading": grading, "turn": threading.Lock()})
-    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"--port {port}: cannot listen there ({error}): leave it out for a free one"
+        ) from None
+    with server:
         say(f"Grade on http://127.0.0.1:{server.server_port} (Ctrl+C ends it too)")
         server.serve_forever(poll_interval=0.1)
 

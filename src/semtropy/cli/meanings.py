@@ -61,6 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the groups, or the closest decisions, of the questions asked for."""
     from ..meaning import load_judge
 
+    for name in ("limit", "wordings", "pairs"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name} is {value}: at least 1")
     rows = list(_chosen(arguments))
     width = shutil.get_terminal_size((_UNLIMITED, 24)).columns
     anew = arguments.pairs is not None or arguments.judge is not None
@@ -91,12 +95,14 @@ def _chosen(arguments: argparse.Namespace) -> Iterator[Row]:
 
     wanted = set(arguments.id or ())
     rows = (row for row in open_recording(arguments.recording).rows if not wanted or row.id in wanted)
-    shown = 0
+    missing = wanted.copy()
     for row in islice(rows, len(wanted) or arguments.limit):
-        shown += 1
+        missing.discard(row.id)
         yield row
-    if shown < len(wanted):
-        raise InputError(f"{arguments.recording}: only {shown} of the {len(wanted)} ids asked for are in it")
+    if missing:
+        raise InputError(
+            f"{arguments.recording}: it has no question with the id {', '.join(sorted(missing))}"
+        )
 
 
 def _meanings(row: Row, judge: Judge | None) -> Sequence[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import InputError, meant
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _list()
     known = _known()
     if arguments.name not in known:
-        raise InputError(f"unknown weights {arguments.name!r}: choose one of {', '.join(known)}")
+        raise InputError(f"unknown weights {arguments.name!r}: {meant(arguments.name, known)}")
     chosen = known[arguments.name]
     if arguments.action == "remove":
         removed = weights.remove(chosen)

@@ -72,7 +72,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
         wrong += bool(faults)
         for fault in faults:
             say(fault, file=sys.stderr)
-        print(f"{recording}: {f'{len(faults)} faults' if faults else 'sound'}")
+        count = f"{len(faults)} fault" + "s" * (len(faults) > 1)
+        print(f"{recording}: {count if faults else 'sound'}")
     return 1 if wrong else 0
 
 

@@ -101,13 +101,15 @@ def _table(scored: Iterable[Scored]) -> Iterator[str]:
     for line in scored:
         count += 1
         flagged += bool(line.flagged)
-        notes.update(
-            re.sub(r"^\d+ of \d+ (samples|answers)", r"some \1", note) for note in line.verdict.warnings
-        )
+        notes.update(re.sub(r"^\d+ of \d+ (sample|answer)s", _some, note) for note in line.verdict.warnings)
         yield _columns(line)
     yield f"{count} questions, {flagged} flagged"
     for note, times in notes.items():
         print(f"note ({times} of {count} questions): {note}", file=sys.stderr)
+
+
+def _some(counted: re.Match[str]) -> str:
+    return f"one {counted[1]}" if counted[0].startswith("1 ") else f"some {counted[1]}s"
 
 
 def _columns(line: Scored) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import InputError
+from ..errors import InputError, unknown
 from .learning import LearnedPrior, Learning
 from .paper import PaperPrior
 from .prior import Prior
@@ -78,7 +78,7 @@ def load_estimator(name: str, **options: Any) -> Estimator:
 def load_method(name: str, **options: Any) -> Estimator:
     """Return the estimator called `name`, or the score `agreement`, which studies compare with estimators."""
     if name not in _REGISTRY:
-        raise InputError(f"no estimator is called {name!r}: choose one of {', '.join(NAMES)}")
+        raise unknown("estimator", str(name), NAMES)
     prior = options.get("prior")
     if name == "bayes" and (prior == "learn" or isinstance(prior, LearnedPrior)):
         learning: Any = Learning(LearnedPrior() if isinstance(prior, str) else prior)

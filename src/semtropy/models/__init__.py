@@ -48,14 +48,9 @@ def load_model(name: str, **options: Any) -> Model:
     ...
     semtropy.errors.InputError: unknown model 'gpt-4': did you mean openai:gpt-4? A name is one of smollm2, ...
     """
+    check_name(name)
     kind, _, rest = name.partition(":")
-    if kind not in _REGISTRY:
-        raise InputError(
-            f"unknown model {name!r}: did you mean {_meant(name)}? A name is one of {', '.join(FORMS)}"
-        )
     module, maker, form = _REGISTRY[kind]
-    if bool(rest) != (":" in form):
-        raise InputError(f"model {name!r} is incomplete: write it as {form}")
     make = getattr(import_module(f".{module}", __name__), maker)
     try:
         model: Model = make(rest, **options) if rest else make(**options)
@@ -70,6 +65,21 @@ def load_model(name: str, **options: Any) -> Model:
         )
         raise InputError(f"the model {form} has no option {unknown[1]}{endpoint}") from error
     return model
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no model has; nothing is loaded."""
+    if not isinstance(name, str):
+        raise InputError(f"a model's name is of type {type(name).__name__}: it is one of {', '.join(FORMS)}")
+    kind, _, rest = name.partition(":")
+    if kind not in _REGISTRY:
+        raise InputError(
+            f"unknown model {name!r}: did you mean {_meant(name)}? A name is one of {', '.join(FORMS)}"
+        )
+    form = _REGISTRY[kind][2]
+    if bool(rest) != (":" in form):
+        wrong = "has too much" if rest else "is incomplete"
+        raise InputError(f"model {name!r} {wrong}: write it as {form}")
 
 
 def is_endpoint(name: str) -> bool:

@@ -53,6 +53,10 @@ def checked_address(base_url: str) -> tuple[str, str]:
     >>> checked_address("http://localhost:8000")[0], checked_address(" http://localhost:8000/v1/chat/completions ")[0]
     ('http://localhost:8000/v1', 'http://localhost:8000/v1')
     """
+    if not isinstance(base_url, str):
+        raise InputError(
+            f"base_url is of type {type(base_url).__name__}: give an address, such as http://host/v1"
+        )
     base_url = base_url.strip()
     shown = shown_address(base_url)
     scheme, _, rest = base_url.partition("://")
@@ -101,6 +105,8 @@ def authorization(user: str) -> str:
 
 def checked_key(api_key: str | None) -> str | None:
     """The key without the white space around it, if a header can carry it; otherwise the error would show it."""
+    if api_key is not None and not isinstance(api_key, str):
+        raise InputError(f"api_key is of type {type(api_key).__name__}: give a text")
     key = api_key.strip() if api_key else None
     if key and not (key.isascii() and key.isprintable()):
         raise InputError("the API key holds characters that a header cannot carry: was it copied whole?")

@@ -127,8 +127,8 @@ class FunctionModel:
         answers = [reply] if isinstance(reply, str | Sample) else reply
         if not isinstance(answers, Sequence) or not all(isinstance(each, str | Sample) for each in answers):
             raise BadReply(
-                f"the model function {self.name} returned {_described(reply)}: return the answer as text, or a list "
-                "of texts or Samples"
+                f"the model function {self.name} returned {_described(reply)}: return the answer as text, or as a "
+                "Sample; a function of (messages, n, temperature) may return a list of them"
             )
         samples = [Sample(each) if isinstance(each, str) else each for each in answers]
         self._weighs |= {sample.logprob is not None for sample in samples}

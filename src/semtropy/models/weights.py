@@ -132,7 +132,9 @@ def fetch(weights: Weights, *, progress: Progress | None = None) -> Path:
             _verify(weights, made, weights.sha256)
             made.replace(folder / weights.file)
     except OSError as error:
-        raise WeightsError(f"{weights.name}: cannot write to the cache {folder}: {error}") from error
+        raise WeightsError(
+            f"{weights.name}: cannot write to the cache {folder}: {error}: set SEMTROPY_CACHE to another folder"
+        ) from error
     return folder / weights.file
 
 

@@ -17,7 +17,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from ..errors import RecordingError
+from ..errors import InputError, RecordingError
 from ..files import cannot_read
 from .jsonlines import read_lines, write_lines
 from .limits import Limits
@@ -115,25 +115,22 @@ def write_recording(
 
 
 def check_recording_output(path: str | os.PathLike[str], *sources: str | os.PathLike[str]) -> None:
-    """Raise a `RecordingError` where a recording could not be written, or would replace a source, before any work."""
+    """Raise an `InputError` where a recording could not be written, or would replace a source, before any work."""
     target = Path(path)
     _check_name(path)
     if any(os.path.realpath(source) == os.path.realpath(path) for source in sources):
-        raise RecordingError("the output is the input: name another file", path=str(path))
+        raise InputError(f"{path}: the output is the input: name another file")
     if target.is_dir():
-        raise RecordingError("cannot be written: it is a folder. Choose another name", path=str(path))
+        raise InputError(f"{path}: cannot be written: it is a folder. Choose another name")
     if not target.parent.is_dir():
-        raise RecordingError(
-            f"cannot be written: {target.parent} is not a folder. Create it, or choose another place",
-            path=str(path),
+        raise InputError(
+            f"{path}: cannot be written: {target.parent} is not a folder. Create it, or choose another place"
         )
 
 
 def _check_name(path: str | os.PathLike[str]) -> None:
     if not Path(path).name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
-        raise RecordingError(
-            "the name of a recording must end in .jsonl, .jsonl.gz or .parquet", path=str(path)
-        )
+        raise InputError(f"{path}: the name of a recording must end in .jsonl, .jsonl.gz or .parquet")
 
 
 @contextmanager
@@ -287,5 +284,6 @@ def probability_mass(row: Row) -> float:
 
 def export(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
     """Write a recording as one file (.jsonl, .jsonl.gz or .parquet), rows in the order of the questions."""
+    check_recording_output(target, source)
     stream = open_recording(source, allow_empty=True)
     return write_recording(target, stream.header, stream.rows)

@@ -428,9 +428,13 @@ def _refuse_difference(folder: Path, there: Mapping[str, Any], here: Mapping[str
         details = "; ".join(
             f"{key} was {_brief(there.get(key))}, is {_brief(here.get(key))}" for key in differing
         )
-        raise StoreError(
-            f"{folder} holds another run: {details}. Choose another folder, or the settings it was begun with"
+        empty = not any(map(Part.parse, folder.iterdir()))
+        way_out = (
+            "It has no answers yet: delete it, or choose another folder"
+            if empty
+            else "Choose another folder, or the settings it was begun with"
         )
+        raise StoreError(f"{folder} holds another run: {details}. {way_out}")
 
 
 def _brief(value: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import InputError
+from ..errors import unknown
 
 if TYPE_CHECKING:
     from .row import Scorer
@@ -61,7 +61,7 @@ def load_scorer(name: str) -> Scorer:
     (('answer.text',), True)
     """
     if name not in _REGISTRY:
-        raise InputError(f"no scorer is called {name!r}: choose one of {', '.join(NAMES)}")
+        raise unknown("scorer", name, NAMES)
     from .row import Scorer
 
     line = _REGISTRY[name]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..calibration import Calibration
 from ..claims.relating import judged
-from ..errors import InputError, SemtropyError
+from ..errors import InputError, SemtropyError, meant
 from ..estimators import LearnedPrior, Prior, load_estimator
 from ..files import kept_secret
 from ..meaning import load_judge
@@ -58,15 +58,20 @@ class Instruments:
         """Load what every check needs, so that a missing part is reported at the start."""
         settings = self.settings
         with self._loading:
-            if settings.prior not in ("learn", "default") and self._prior is None:
-                self._prior = Prior.load(settings.prior)
-            if settings.calibration is not None and self.calibration is None:
-                self.calibration = Calibration.load(settings.calibration)
+            self.load_files()
             if self._judge is None and settings.judge != "llm":
                 self._judge = load_judge(settings.judge)
             if settings.second is not None and self.second is None:
                 self.second = _second_model(settings)
             self.estimator(settings.estimator)
+
+    def load_files(self) -> None:
+        """Read the operator's prior and calibration."""
+        settings = self.settings
+        if settings.prior not in ("learn", "default") and self._prior is None:
+            self._prior = Prior.load(settings.prior)
+        if settings.calibration is not None and self.calibration is None:
+            self.calibration = Calibration.load(settings.calibration)
 
     def judge(self, name: str | None, model: Model) -> Judge:
         """The judge of that name, or the operator's.
@@ -78,7 +83,7 @@ class Instruments:
                 self.load()
             return self._judge or load_judge("llm", model=getattr(model, "plain", model))
         if name not in OPEN_JUDGES:
-            raise InputError(f"judge is {name!r}: choose one of {', '.join(OPEN_JUDGES)}")
+            raise InputError(f"judge is {name!r}: {meant(name, OPEN_JUDGES)}")
         with self._loading:
             if name not in self._judges:
                 self._judges[name] = load_judge(name)

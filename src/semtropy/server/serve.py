@@ -17,9 +17,11 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
-from ..errors import InputError, SemtropyError
+from ..errors import SemtropyError
 from ..files import safe_children
+from ..models import check_name
 from ..models.weights import cache_folder
+from .instruments import Instruments
 from .telemetry import log, logging_config
 
 if TYPE_CHECKING:
@@ -227,6 +229,10 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 def serve(settings: Settings) -> int:
     """Serve until a signal to stop; then requests have `grace_seconds` to finish."""
+    Instruments(settings).load_files()  # what is wrong with them is said now, not to the first client
+    for name in (settings.model if settings.upstream is None else None, settings.second):
+        if name is not None:
+            check_name(name)
     settings = replace(settings, learned=settings.learned or _learned_folder())
     config = ServerConfig(
         partial(_application, settings),
@@ -248,13 +254,13 @@ def serve(settings: Settings) -> int:
         if settings.workers == 1:
             # After an orderly end uvicorn raises the signal again: with this handler the exit status is then 0.
             signal.signal(signal.SIGTERM, _exit)
-            uvicorn.Server(config).run()
+            uvicorn.Server(config).run(sockets=[_listening(settings)])
             return 0
         with safe_children(), tempfile.TemporaryDirectory(prefix="semtropy-metrics-") as folder:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
             Multiprocess(config, sockets=[_listening(settings)]).run()
     except OSError as error:
-        raise InputError(
+        raise SemtropyError(
             f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}"
         ) from None
     return 0

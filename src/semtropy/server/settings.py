@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from ..errors import InputError
+from ..errors import InputError, meant, unknown
+from ..estimators import NAMES as ESTIMATORS
 from ..models.endpoint import shown_address
-from ..options import FLAGS, KINDS, read_values, split_list
+from ..options import FLAGS, KINDS, judge_name, read_values, split_list
 from ..stopping import check_threshold, rule_of
 
 PREFIX = "SEMTROPY_"
@@ -51,7 +52,7 @@ class Settings:
     >>> Settings(mode="quiet")
     Traceback (most recent call last):
     ...
-    semtropy.errors.InputError: mode is 'quiet': one of annotate, block, trim, off
+    semtropy.errors.InputError: mode is 'quiet': choose one of annotate, block, trim, off
     """
 
     host: str = _set("127.0.0.1", "address to listen on; the default is reachable from this machine only")
@@ -168,7 +169,7 @@ class Settings:
         for each in fields(self):
             value, least, among = getattr(self, each.name), each.metadata["least"], each.metadata["among"]
             if among is not None and value not in among:
-                raise InputError(f"{each.name} is {value!r}: one of {', '.join(filter(None, among))}")
+                raise InputError(f"{each.name} is {value!r}: {meant(str(value), filter(None, among))}")
             if least is not None and value is not None and not value >= least:
                 raise InputError(f"{each.name} is {value}: at least {least}")
         if self.upstream is not None and not self.upstream.startswith(("http://", "https://")):
@@ -184,11 +185,15 @@ class Settings:
             raise InputError(
                 "traffic = texts shows what all clients ask: set operator_keys for who may see it"
             )
+        if self.estimator not in ESTIMATORS:
+            raise unknown("estimator", self.estimator, ESTIMATORS)
+        if self.judge is not None:
+            judge_name(self.judge)
         for name, listed in (("locked", self.locked), ("loosen", split_list(self.loosen or ""))):
             words = CHANGEABLE if name == "locked" else (*CHANGEABLE, "all", "none")
-            unknown = [each for each in listed if each not in words]
-            if unknown:
-                raise InputError(f"{name} names {unknown[0]!r}: choose from {', '.join(words)}")
+            others = [each for each in listed if each not in words]
+            if others:
+                raise InputError(f"{name} names {others[0]!r}: {meant(others[0], words)}")
 
     @property
     def passed_routes(self) -> str:

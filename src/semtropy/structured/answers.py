@@ -7,12 +7,12 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InputError
+from ..errors import InputError, meant
 from ..meaning.partition import Grouper
 from ..meaning.spelling import normalise
 from ..models.constrained import with_schema, with_tools
 from ..refusals import missing_answer
-from .document import Node, as_schema, find_json, is_ordered, item_schema, leaves, plain, resolve
+from .document import Node, as_schema, check_types, find_json, is_ordered, item_schema, leaves, plain, resolve
 from .fields import ABSENT, UNPARSED, ItemLabels, LabelledAnswer, SideBySide, as_text, value_key
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class Choices:
             raise InputError("choices must be a list of texts, none of them empty")
         self.choices = tuple(each.strip() for each in choices)
         if len({each.casefold() for each in self.choices}) < max(2, len(self.choices)):
-            raise InputError(f"choices are {', '.join(self.choices)}: give at least two, all different")
+            raise InputError(
+                f"choices are {', '.join(self.choices) or 'none'}: give at least two, all different"
+            )
         named = "|".join(re.escape(each) for each in sorted(self.choices, key=len, reverse=True))
         self._words = re.compile(rf"(?<!\w)(?:{named})(?!\w)", re.IGNORECASE)
         # A single letter is a label only where nothing but a mark follows it: "A cat" is not choice A.
@@ -258,6 +260,8 @@ class ToolCalls:
         content: Any = None,
         required: Sequence[str] | None = None,
     ) -> None:
+        if not isinstance(tools, list | tuple) or not tools:
+            raise InputError("tools must be a list of at least one tool, as in a request to an endpoint")
         self.tools, self.required = tools, field_names(required)
         self.content = None if content is None else as_schema(content)
         self.parameters: dict[str, dict[str, Any]] = {}
@@ -418,7 +422,24 @@ def load_structure(
     if choices is not None and required is None:
         return Choices(choices)
     if tools is not None:
-        return ToolCalls(tools, required=required)
+        calls = ToolCalls(tools, required=required)
+        for name, parameters in calls.parameters.items():
+            check_types(parameters, f"parameters of {name}")
+        return calls
     if schema is None:
         raise InputError("required names fields of an answer: it goes with schema or tools")
-    return JsonAnswers(schema, required=required)
+    answers = JsonAnswers(schema, required=required)
+    check_types(answers.schema)
+    _check_required(answers.required or (), answers.schema)
+    return answers
+
+
+def _check_required(required: Sequence[str], schema: Schema) -> None:
+    """Refuse the name of a field that the schema does not have, where it has names and lets in no others."""
+    found = resolve(schema, schema, None)
+    declared = found.get("properties")
+    if not declared or found.get("additionalProperties"):
+        return
+    for name in required:
+        if not any(name == each or name.startswith((f"{each}.", f"{each}[")) for each in declared):
+            raise InputError(f"required names {name!r}, no field of the schema: {meant(name, declared)}")

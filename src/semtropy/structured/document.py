@@ -302,6 +302,50 @@ def _checked(schema: Any) -> dict[str, Any]:
     return copied
 
 
+_SCHEMAS_BY_NAME = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+_SCHEMAS_IN_LIST = ("allOf", "anyOf", "oneOf", "prefixItems")
+_ONE_SCHEMA = ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else")
+
+
+def check_types(schema: Schema, path: str = "schema") -> None:
+    """Refuse a type that JSON does not have, wherever it stands in a schema; `path` is what errors call the schema.
+
+    Only for schemas that somebody writes for a check: one that an endpoint has accepted is read as far as it goes.
+
+    >>> check_types({"properties": {"year": {"type": "strng"}}})
+    Traceback (most recent call last):
+    ...
+    semtropy.errors.InputError: schema.properties.year.type is 'strng': choose one of object, array, string, number, \
+integer, boolean, null
+    """
+    open_schemas: list[tuple[str, Any]] = [(path, schema)]
+    while open_schemas:
+        at, each = open_schemas.pop()
+        if isinstance(each, bool):
+            continue
+        if not isinstance(each, Mapping):
+            raise InputError(f'{at} is {each!r}: expected a schema, an object such as {{"type": "string"}}')
+        types = each.get("type", [])
+        for name in types if isinstance(types, list) else [types]:
+            if not isinstance(name, str) or name not in _TYPES:
+                raise InputError(f"{at}.type is {name!r}: choose one of {', '.join(_TYPES)}")
+        open_schemas += reversed([(f"{at}.{key}", inner) for key, inner in _subschemas(each)])
+
+
+def _subschemas(schema: Schema) -> Iterator[tuple[str, Any]]:
+    """The schemas directly inside one, each with its place there."""
+    for key in _SCHEMAS_BY_NAME:
+        inner = schema.get(key)
+        if isinstance(inner, Mapping):
+            yield from ((f"{key}.{name}", each) for name, each in inner.items())
+    for key in (*_SCHEMAS_IN_LIST, *_ONE_SCHEMA):
+        inner = schema.get(key)
+        if isinstance(inner, list):
+            yield from ((f"{key}[{place}]", each) for place, each in enumerate(inner))
+        elif key in schema and key in _ONE_SCHEMA:
+            yield key, inner
+
+
 def resolve(schema: Any, root: Schema, node: Node | None) -> dict[str, Any]:
     """The schema of one value without references, alternatives and conjunctions, as far as the value tells."""
     return _resolve(schema, root, node, 0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from ..errors import InputError, MissingExtra, ModelError, SemtropyError, one_line
+from ..errors import InputError, MissingExtra, ModelError, SemtropyError, one_line, unknown
 
 # What engines have in common, and the engine of this process.
 #
@@ -59,7 +59,7 @@ def load_work_engine(name: str, **options: Any) -> WorkEngine:
     if name == "local":
         return work_here
     if name != "ray":
-        raise InputError(f"no engine is called {name!r}: choose one of {', '.join(ENGINES)}")
+        raise unknown("engine", name, ENGINES)
     import_ray()  # fails now, not after the work has begun, where Ray is missing
     return RayEngine(**options)
 
@@ -192,7 +192,7 @@ def _connect(ray: Any, address: str | None) -> None:
     except (OSError, ValueError, RuntimeError) as error:
         at = f"at {found}" if found else "on this machine"
         reason = one_line(str(error), 200)
-        raise InputError(
+        raise SemtropyError(
             f"no Ray cluster {at} ({reason}): start one with `ray start --head`, or give its --address"
         ) from error
 

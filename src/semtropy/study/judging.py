@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, RecordingError
 from ..files import cannot_write, lock, open_own
 from ..meaning.grouping import cluster_many, row_task, with_group_meanings
 from ..meaning.partition import MODES, Tally
@@ -110,9 +110,11 @@ class JudgingJournal:
             whole += len(line)
         return whole
 
-    def _damaged(self, place: int) -> InputError:
-        return InputError(
-            f"{self.path}, line {place}: damaged journal of an interrupted run; delete this file to start over"
+    def _damaged(self, place: int) -> RecordingError:
+        return RecordingError(
+            "damaged journal of an interrupted run; delete this file to start over",
+            path=str(self.path),
+            line=place,
         )
 
     def pending(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -148,8 +150,8 @@ class JudgingJournal:
         except OSError as error:
             raise self._cannot(error) from None
 
-    def _cannot(self, error: OSError) -> InputError:
-        return InputError(f"{self.path}: {cannot_write(error)}")
+    def _cannot(self, error: OSError) -> RecordingError:
+        return RecordingError(cannot_write(error), path=str(self.path))
 
     def rewind(self) -> None:
         """Go back to the first line, for `finding`."""
@@ -161,7 +163,7 @@ class JudgingJournal:
         line = self._file.readline()
         label, digest, found = json.loads(line) if line else (None, None, None)
         if (label, digest) != (row.id, digest_of(row)):
-            raise InputError(
+            raise RecordingError(
                 f"question {row.id} changed while it was judged: run the same command again, on a recording that "
                 "nothing writes to"
             )

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, RecordingError
+from ...errors import InputError, RecordingError, unknown
 from ..formats import check_recording_output, write_recording
 from ..schema import Header, Row
 from .common import Imported
@@ -39,7 +39,7 @@ def import_recording(
     those of a table with other names, for the format `csv`. No code in a pickle is run.
     """
     if kind not in FORMATS:
-        raise InputError(f"unknown format {kind!r}: choose one of {', '.join(FORMATS)}")
+        raise unknown("format", kind, FORMATS)
     if columns and kind != "csv":
         raise InputError(f"columns can be mapped for the format csv only, not for {kind}: leave --map out")
     check_recording_output(target, source)

@@ -26,7 +26,7 @@ import numpy as np
 import scipy
 
 from ... import __version__
-from ...errors import InputError
+from ...errors import InputError, unknown
 from ...files import safe_children
 from ...recording import Recording, open_recording
 from ...scorers import NAMES as SCORERS
@@ -342,7 +342,7 @@ def _check_names(
     for name in others:
         if name not in stored:
             kept = f"; the recordings store {', '.join(sorted(stored))}" if stored else ""
-            raise InputError(f"no estimator is called {name!r}: choose from {', '.join(METHODS)}{kept}")
+            raise InputError(f"{unknown('estimator', name, (*METHODS, *stored))}{kept}")
     return tuple(dict.fromkeys(estimators))
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, MissingExtra, RecordingError, SemtropyError, one_line
+from ...errors import InputError, MissingExtra, RecordingError, SemtropyError, meant, one_line
 from ...files import read_bytes, text_lines
 from ...nouns import Question
 from ...recording.limits import Limits, gunzip, refuse_unpacked
@@ -518,7 +518,8 @@ class Dataset:
         >>> load_dataset("facts", limit=6).description
         '6 questions of facts from semtropy; 25 others of it are examples and not asked'
         """
-        line = f"{len(self.questions)} questions of {self.name} from {self.source}"
+        source = "" if Path(self.source).name == self.name else f" from {self.source}"
+        line = f"{len(self.questions)} questions of {self.name}{source}"
         examples = len(self.examples) + len(self.rehearsals)
         if not examples:
             return f"{line}; no examples"
@@ -566,7 +567,7 @@ def load_dataset(
     named = NAMED_SETS.get(name)
     train, test, source = _own_file(name, data) if named is None else _named(named, data)
     if not test:
-        raise InputError(f"{source} holds no question with an answer for {name}")
+        raise InputError(f"{source} holds no question" + (f" with an answer for {name}" if named else ""))
     chosen = examples_from or ("facts" if named is None else "set")
     (pool, pool_name), rng = _example_pool(chosen, name, train, test), random.Random(seed)
     count = 0 if chosen == "none" else examples + rehearsals
@@ -615,11 +616,12 @@ def available(name: str) -> str:
 
 
 def _own_file(name: str, data: str | Path | None) -> tuple[list[Question], list[Question], str]:
-    if data is not None or not Path(name).exists():
-        known = ", ".join(NAMED_SETS)
+    if data is not None and Path(name).exists():
         raise InputError(
-            f"no set is called {name!r} and no such file exists: choose one of {known}, or give a path"
+            f"{name} is a file of questions: --data goes with a dataset known by name, leave it out"
         )
+    if not Path(name).exists():
+        raise InputError(f"no set is called {name!r} and no such file exists: {meant(name, NAMED_SETS)}")
     return [], _questions(read_records(Path(name)), plain), str(name)
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...errors import InputError, ModelError, SemtropyError
+from ...errors import InputError, ModelError, SemtropyError, unknown
 from ...nouns import Model
 from ..engines import ENGINES, RayEngine
 from .graders import load_grader
@@ -272,7 +272,7 @@ def load_engine(name: str, make_model: MakeModel, **options: Any) -> Engine:
     semtropy.errors.InputError: no engine is called 'slurm': choose one of local, ray
     """
     if name not in ENGINES:
-        raise InputError(f"no engine is called {name!r}: choose one of {', '.join(ENGINES)}")
+        raise unknown("engine", name, ENGINES)
     return LocalEngine(make_model, **options) if name == "local" else RayGeneration(make_model, **options)
 
 

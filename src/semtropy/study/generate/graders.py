@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import unknown
 from .requests import one_line
 
 if TYPE_CHECKING:
@@ -120,6 +120,11 @@ def load_grader(name: str) -> Grader:
         from ...models import load_model
 
         return ModelGrader(load_model(name.removeprefix("model:")))
-    if name not in GRADERS:
-        raise InputError(f"no grader is called {name!r}: choose one of {', '.join(GRADERS)}, or model:NAME")
+    check_grader(name)
     return GRADERS[name]
+
+
+def check_grader(name: str) -> None:
+    """Refuse a name that no grader has; nothing is loaded."""
+    if name not in GRADERS and not name.startswith("model:"):
+        raise unknown("grader", name, (*GRADERS, "model:NAME"))

@@ -272,8 +272,9 @@ class _GenerationRun:
         )
 
     def _many_failures(self, failures: int, reason: str) -> str:
+        reason += "" if reason.endswith((".", "?")) else "."
         return (
-            f"the model failed {failures} questions in a row, the last with: {reason}. "
+            f"the model failed {failures} questions in a row, the last with: {reason} "
             f"{self._resumed + self._finished} of {self._total} questions are stored in {self._store.folder}: "
             "run the same command again to continue"
         )
