@@ -471,7 +471,7 @@ def examples(rows: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[Exa
                 yield from _both("compared", question, a, b, (p, 0.0, 0.0), rest=True)
         for made, own in zip(row["reworded"], _parts(row, votes), strict=True):
             answer, same, other = made["answer"], made["same"], made["other"]
-            kept = [answer] + [said for said, vote in zip(same, own, strict=False) if vote > 0.35]
+            kept = [answer] + [said for said, vote in zip(same, own, strict=False) if vote > 0.6]
             for a, b in combinations(kept, 2):
                 yield from _both("explained", question, a, b, (0.95, 0.02, 0.03))
             for said, vote in zip(other, own[len(same) :], strict=False):
