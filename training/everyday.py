@@ -1,4 +1,4 @@
-"""Everyday questions with explanations, and claims in other words: what a language model writes, and what is learnt of it.
+"""Everyday questions with explanations, and claims in other words, as a language model writes them.
 
 For each question the model gives several answers in a sentence, words two of them in other ways and writes sentences
 that sound alike and mean something else; it also says which of its answers are the same. Of sentences of passages it
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from semtropy.meaning.answers import OPPOSITES
+
 from .pairs import side_of
 from .sources.passages import altered, nearest, sentences
 
@@ -28,35 +30,38 @@ if TYPE_CHECKING:
 
 TOPICS = (
     "git", "the Linux shell", "Python", "SQL databases", "Docker", "CSS", "JavaScript", "regular expressions",
-    "spreadsheets", "HTTP and web servers", "file permissions", "package managers", "text editors", "SSH", "Kubernetes",
-    "load balancers and caches", "encryption and passwords", "e-mail", "Wi-Fi and routers", "mobile networks",
-    "phones and batteries", "computer memory", "operating systems", "programming languages", "testing software",
-    "machine learning", "search engines", "printers", "cameras", "a web shop's returns", "a web shop's payments",
-    "delivery and parcels", "warranties", "subscriptions", "a gym membership", "a bank account", "credit cards", "taxes",
-    "insurance", "interest and loans", "inflation", "pensions", "renting a flat", "buying a house", "contracts",
-    "working hours and holidays", "job applications", "school", "universities", "first aid", "medicines", "vitamins",
-    "vaccines", "blood pressure", "sleep", "the heart", "the lungs", "the eye", "the brain", "muscles", "bones and teeth",
-    "skin", "digestion", "allergies", "colds and fever", "pregnancy", "babies", "diets", "cooking meat", "cooking rice",
-    "eggs", "baking bread", "baking cakes", "coffee", "tea", "wine and beer", "cheese and milk", "fruit", "vegetables",
-    "spices", "storing food", "washing clothes", "cleaning", "removing stains", "household repairs", "tools", "painting walls",
-    "electricity at home", "heating", "water pipes", "refrigerators", "ovens and microwaves", "gardening", "lawns",
-    "roses", "trees", "house plants", "insects", "bees", "spiders", "birds", "fish", "whales", "cats", "dogs", "horses",
-    "cows and sheep", "snakes", "dinosaurs", "bacteria and viruses", "cells and genes", "evolution", "photosynthesis",
-    "seeds and flowers", "weather", "clouds and rain", "storms and lightning", "seasons", "climate", "volcanoes",
-    "earthquakes", "mountains", "rivers", "oceans and tides", "deserts", "forests", "islands", "the Moon", "the Sun",
-    "planets", "stars and galaxies", "rockets and satellites", "light and colours", "sound", "heat", "magnets",
-    "electric current", "gravity", "pressure", "friction", "atoms", "acids and bases", "metals", "glass", "plastic",
-    "salt and sugar", "fire", "ice and water", "batteries", "engines", "electric cars", "bicycles", "trains", "aeroplanes",
-    "ships", "bridges", "buildings", "clocks and time", "calendars", "maps", "measuring and units", "numbers",
-    "geometry", "probability", "statistics", "money", "stock markets", "trade", "elections", "parliaments", "courts",
+    "spreadsheets", "HTTP and web servers", "file permissions", "package managers", "text editors", "SSH",
+    "Kubernetes", "load balancers and caches", "encryption and passwords", "e-mail", "Wi-Fi and routers",
+    "mobile networks", "phones and batteries", "computer memory", "operating systems", "programming languages",
+    "testing software", "machine learning", "search engines", "printers", "cameras", "a web shop's returns",
+    "a web shop's payments", "delivery and parcels", "warranties", "subscriptions", "a gym membership",
+    "a bank account", "credit cards", "taxes", "insurance", "interest and loans", "inflation", "pensions",
+    "renting a flat", "buying a house", "contracts", "working hours and holidays", "job applications", "school",
+    "universities", "first aid", "medicines", "vitamins", "vaccines", "blood pressure", "sleep", "the heart",
+    "the lungs", "the eye", "the brain", "muscles", "bones and teeth", "skin", "digestion", "allergies",
+    "colds and fever", "pregnancy", "babies", "diets", "cooking meat", "cooking rice", "eggs", "baking bread",
+    "baking cakes", "coffee", "tea", "wine and beer", "cheese and milk", "fruit", "vegetables", "spices",
+    "storing food", "washing clothes", "cleaning", "removing stains", "household repairs", "tools",
+    "painting walls", "electricity at home", "heating", "water pipes", "refrigerators", "ovens and microwaves",
+    "gardening", "lawns", "roses", "trees", "house plants", "insects", "bees", "spiders", "birds", "fish",
+    "whales", "cats", "dogs", "horses", "cows and sheep", "snakes", "dinosaurs", "bacteria and viruses",
+    "cells and genes", "evolution", "photosynthesis", "seeds and flowers", "weather", "clouds and rain",
+    "storms and lightning", "seasons", "climate", "volcanoes", "earthquakes", "mountains", "rivers",
+    "oceans and tides", "deserts", "forests", "islands", "the Moon", "the Sun", "planets", "stars and galaxies",
+    "rockets and satellites", "light and colours", "sound", "heat", "magnets", "electric current", "gravity",
+    "pressure", "friction", "atoms", "acids and bases", "metals", "glass", "plastic", "salt and sugar", "fire",
+    "ice and water", "batteries", "engines", "electric cars", "bicycles", "trains", "aeroplanes", "ships",
+    "bridges", "buildings", "clocks and time", "calendars", "maps", "measuring and units", "numbers", "geometry",
+    "probability", "statistics", "money", "stock markets", "trade", "elections", "parliaments", "courts",
     "police", "constitutions", "the European Union", "the United Nations", "the Roman Empire", "ancient Egypt",
     "ancient Greece", "the Middle Ages", "the Renaissance", "the French Revolution", "the industrial revolution",
     "the First World War", "the Second World War", "the Cold War", "colonies", "famous inventions", "explorers",
-    "kings and queens", "religions", "philosophers", "painters", "novels", "poems", "theatre", "films", "television",
-    "classical music", "rock music", "instruments", "dance", "football", "tennis", "swimming", "running", "chess",
-    "card games", "the Olympic Games", "mountaineering", "travel and visas", "airports", "hotels", "public transport",
-    "driving rules", "languages", "grammar", "words and their origin", "handwriting and alphabets", "newspapers",
-    "psychology", "habits", "stress", "friendship", "weddings", "funerals", "holidays and customs", "toys", "fashion",
+    "kings and queens", "religions", "philosophers", "painters", "novels", "poems", "theatre", "films",
+    "television", "classical music", "rock music", "instruments", "dance", "football", "tennis", "swimming",
+    "running", "chess", "card games", "the Olympic Games", "mountaineering", "travel and visas", "airports",
+    "hotels", "public transport", "driving rules", "languages", "grammar", "words and their origin",
+    "handwriting and alphabets", "newspapers", "psychology", "habits", "stress", "friendship", "weddings",
+    "funerals", "holidays and customs", "toys", "fashion",
 )  # fmt: skip
 _SHOTS = (
     ("Why does ice float on water?", "Ice floats because it is less dense than liquid water.",
@@ -190,41 +195,18 @@ COMPARED = 6  # pairs of samples of a question that the model compares, in both 
 STATED = 5  # claims made of a sentence
 REWORDED = 5  # wordings and different answers that it writes for one answer
 NAMES = ("London", "Berlin", "Edison", "Newton", "India", "Canada", "Mozart", "Anna Berg")
-_TURNED = (
-    ("more", "less"), ("increases", "decreases"), ("increase", "decrease"), ("increasing", "decreasing"),
-    ("rises", "falls"), ("rise", "fall"), ("higher", "lower"), ("high", "low"), ("larger", "smaller"),
-    ("large", "small"), ("bigger", "smaller"), ("faster", "slower"), ("fast", "slow"), ("quickly", "slowly"),
-    ("longer", "shorter"), ("long", "short"), ("before", "after"), ("above", "below"), ("inside", "outside"),
-    ("warm", "cold"), ("warmer", "colder"), ("hot", "cold"), ("hotter", "cooler"), ("heats", "cools"),
-    ("heat", "cold"), ("expands", "contracts"), ("expand", "contract"), ("absorbs", "reflects"),
-    ("absorb", "emit"), ("absorbs", "emits"), ("attracts", "repels"), ("attract", "repel"), ("stronger", "weaker"),
-    ("strong", "weak"), ("lighter", "heavier"), ("light", "heavy"), ("denser", "less dense"), ("thicker", "thinner"),
-    ("thick", "thin"), ("positive", "negative"), ("positively", "negatively"), ("gains", "loses"), ("gain", "lose"),
-    ("adds", "removes"), ("add", "remove"), ("adding", "removing"), ("allows", "prevents"), ("allow", "prevent"),
-    ("helps", "hinders"), ("causes", "prevents"), ("cause", "prevent"), ("causing", "preventing"),
-    ("improves", "worsens"), ("improve", "worsen"), ("reduces", "raises"), ("reduce", "raise"), ("reducing", "raising"),
-    ("always", "never"), ("all", "none"), ("with", "without"), ("first", "last"), ("early", "late"), ("earlier", "later"),
-    ("open", "closed"), ("opens", "closes"), ("opened", "closed"), ("start", "stop"), ("starts", "stops"),
-    ("begins", "ends"), ("enter", "leave"), ("enters", "leaves"), ("buy", "sell"), ("buys", "sells"), ("wins", "loses"),
-    ("won", "lost"), ("gives", "takes"), ("give", "take"), ("upload", "download"), ("encrypts", "decrypts"),
-    ("creates", "deletes"), ("create", "delete"), ("shows", "hides"), ("show", "hide"), ("local", "remote"),
-    ("public", "private"), ("dry", "wet"), ("dries", "moistens"), ("soft", "hard"), ("softens", "hardens"),
-    ("young", "old"), ("younger", "older"), ("north", "south"), ("northern", "southern"), ("east", "west"),
-    ("left", "right"), ("top", "bottom"), ("upper", "lower"), ("up", "down"), ("upward", "downward"), ("male", "female"),
-    ("legal", "illegal"), ("safe", "dangerous"), ("healthy", "harmful"), ("good", "bad"), ("better", "worse"),
-    ("best", "worst"), ("possible", "impossible"), ("can", "cannot"), ("is", "is not"), ("are", "are not"),
-    ("does", "does not"), ("has", "has no"), ("should", "should not"), ("will", "will not"), ("must", "must not"),
-    ("most", "few"), ("many", "few"), ("minimum", "maximum"), ("least", "most"), ("liquid", "solid"), ("acid", "base"),
-    ("day", "night"), ("summer", "winter"), ("morning", "evening"), ("temporary", "permanent"),
-    ("temporarily", "permanently"), ("active", "inactive"), ("enable", "disable"), ("enables", "disables"),
-    ("connect", "disconnect"), ("dissolves", "hardens"), ("evaporates", "condenses"), ("melts", "freezes"),
-    ("freeze", "thaw"), ("inhale", "exhale"), ("divides", "joins"), ("separates", "combines"),
-    ("many servers", "one server"), ("plus", "minus"), ("profit", "loss"), ("supply", "demand"), ("lend", "borrow"),
-    ("income", "spending"), ("export", "import"), ("exports", "imports"), ("winner", "loser"), ("victory", "defeat"),
-    ("peace", "war"), ("rich", "poor"), ("cheap", "expensive"), ("cheaper", "dearer"), ("sharp", "blunt"), ("sweet", "sour"),
-)  # fmt: skip
+_DENIED = (
+    "is/is not",
+    "are/are not",
+    "does/does not",
+    "can/cannot",
+    "should/should not",
+    "will/will not",
+    "must/must not",
+)
 _OPPOSITE: dict[str, list[str]] = {}
-for _one, _two in _TURNED:
+for _pair in (*sorted("/".join(sorted(pair)) for pair in OPPOSITES), *_DENIED):
+    _one, _, _two = _pair.partition("/")
     _OPPOSITE.setdefault(_one, []).append(_two)
     _OPPOSITE.setdefault(_two, []).append(_one)
 _TURNS = re.compile(
@@ -262,12 +244,11 @@ def read_questions(texts: Iterable[str], known: Iterable[str]) -> list[str]:
     return found
 
 
-_COMMON = frozenset(
-    (
-        "a an the is are was were do does did can could what why how who when where which i my you your to of in on for "
-        "and or it its be with from at by that this there have has not one"
-    ).split(" ")
-)
+_SMALL = """
+a an the is are was were do does did can could what why how who when where which i my you your to of in on for and or it
+its be with from at by that this there have has not one
+"""
+_COMMON = frozenset(_SMALL.split())
 
 
 def _stems(text: str) -> frozenset[str]:

@@ -353,7 +353,7 @@ def refine(
     seconds: tuple[float, float],
     tokens: int = 32768,
 ) -> None:
-    """Train both judges further: the larger one with its own opinion of what it knew, then the smaller with the larger's."""
+    """Train both judges further: the larger with its own opinion of what it knew, the smaller with the larger's."""
     from .large import load_adapter, save_adapter
 
     examples = gathered(build)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import re
+from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from .dates import MONTHS
@@ -74,7 +76,7 @@ _KEYS = {
     "opt": "option", "option": "option", "alt": "alt", "shift": "shift", "win": "windows", "windows": "windows",
 }  # fmt: skip
 _CHORD = re.compile(  # "Command-C", "Ctrl + Shift + T", "⌘C"
-    rf"(?<!\w)(?P<held>(?:⌘\s?[-+]?\s?|(?:{'|'.join(_KEYS)})\s?[-+]\s?)+)"
+    rf"(?<!\w)(?P<held>(?:⌘\s?[-+]?\s?|(?:{'|'.join(_KEYS)})(?: key)?\s?[-+]\s?)+)"
     r"(?P<last>\w|f\d\d?|tab|enter|return|esc|escape|del|delete|space)(?!\w)",
     re.IGNORECASE,
 )
@@ -127,6 +129,11 @@ _QUE = re.compile(r"\best[- ]ce qu(?:e|')\s?")  # opens a French question for ye
 _YES = r"yes|yeah|yep|yup|correct|true|right|affirmative|certainly|definitely|absolutely|of course|ja|jawohl|oui|sí|si"
 _NO = r"no|nope|nah|incorrect|false|wrong|negative|nein|non|no way|not at all|certainly not|definitely not"
 _FIRST = re.compile(rf"(?:(?P<no>{_NO})|(?P<yes>{_YES}))(?=[,.!;:]|\s[-–—]|$)(?P<rest>.*)", re.DOTALL)
+_SHORTLY = re.compile(  # "It does: ...", "They can't, ..."
+    r"(?:it|that|they|he|she|this|these|those|you|we|i|there)\s(?P<verb>is|are|was|were|does|do|did|can|could|will|would"
+    r"|should|must|may|has|have|had)(?P<no>n?'t|not|\snot)?(?=[,.!;:]|\s[-–—]|$)(?P<rest>.*)",
+    re.DOTALL,
+)
 _DOUBT = re.compile(
     r"\b(?:but|however|unless|except|only|depends?|although|though|if|partly|partially|sometimes|maybe|perhaps|and no"
     r"|aber|außer|nur|teilweise|mais|sauf|seulement|pero|salvo|solo|sólo)\b"
@@ -191,7 +198,7 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
     a, b = (_BEATS.sub("beats per minute", text) for text in (a, b))
     if other_code(a, b):
         return False
-    if _exchanged(question, a, b):
+    if _exchanged(question, a, b) or _turned_round(a, b):
         return False
     if same_code(question, a, b) or _same_but_agreement(question, a, b):
         return True
@@ -215,6 +222,65 @@ def same_answer(question: str, a: str, b: str) -> bool | None:
         return None
     # Never a refutation: without its case, "1.5m" may be metres or millions.
     return True if first == second or _equal(first, second, question) else None
+
+
+_ALIKE = 0.6  # of the words of two texts, in their order: the rest stands in each other's place
+_LONGEST_ALIKE = 400  # characters
+_PAIRS = """
+more/less most/least more/fewer many/few all/none always/never high/low higher/lower highest/lowest large/small
+larger/smaller big/small bigger/smaller fast/slow faster/slower quickly/slowly long/short longer/shorter before/after
+above/below inside/outside into/from hot/cold warm/cold warm/cool hotter/colder warmer/colder warmer/cooler
+warms/cools heats/cools raises/lowers raise/lower rises/falls rise/fall rising/falling increases/decreases
+increase/decrease increasing/decreasing expands/contracts expand/contract expands/shrinks grows/shrinks
+absorbs/releases absorb/release absorbs/emits absorb/emit absorbs/reflects attracts/repels attract/repel strong/weak
+stronger/weaker strengthens/weakens light/heavy lighter/heavier thick/thin thicker/thinner dense/sparse
+positive/negative positively/negatively gains/loses gain/lose excess/lack excess/deficiency adds/removes add/remove
+allows/prevents allow/prevent causes/prevents cause/prevent improves/worsens improve/worsen inhibits/activates
+inhibit/activate blocks/activates opens/closes open/closed open/close starts/stops start/stop begins/ends
+enters/leaves enter/leave buys/sells buy/sell bought/sold won/lost wins/loses win/lose gives/takes brings/takes
+upload/download uploads/downloads encrypts/decrypts creates/deletes create/delete created/deleted creating/deleting
+shows/hides show/hide public/private local/remote dry/wet soft/hard young/old younger/older northern/southern
+north/south eastern/western east/west left/right top/bottom upper/lower upwards/downwards upward/downward up/down
+legal/illegal safe/unsafe safe/dangerous healthy/unhealthy good/bad better/worse best/worst possible/impossible
+reachable/unreachable minimum/maximum temporary/permanent temporarily/permanently active/inactive enable/disable
+enables/disables enabled/disabled connect/disconnect evaporates/condenses melts/freezes melt/freeze inhale/exhale
+combines/separates lends/borrows export/import exports/imports exported/imported cheap/expensive cheaper/dearer
+early/late earlier/later first/last day/night summer/winter sweet/bitter still/no with/without
+"""
+OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
+
+
+def _turned_round(a: str, b: str) -> bool:
+    """Whether two texts run alike but for a word in the place of its opposite; two such places cancel each other.
+
+    >>> _turned_round("Salt lowers the freezing point.", "Salt raises the freezing point.")
+    True
+    >>> _turned_round("It falls as more is sold.", "It rises as less is sold.")
+    False
+    """
+    turned = [
+        pair
+        for one, other in _replaced(a, b)
+        if not (one | other) & _NOT
+        for pair in product(one, other)
+        if frozenset(pair) in OPPOSITES
+    ]
+    return len(turned) % 2 == 1
+
+
+def _replaced(a: str, b: str) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """The words of two texts that stand in each other's place, where the texts otherwise run alike."""
+    if max(len(a), len(b)) > _LONGEST_ALIKE:
+        return []
+    words = [_words(plain_signs(text)) for text in (a, b)]
+    runs = SequenceMatcher(None, *words, autojunk=False)
+    if runs.real_quick_ratio() < _ALIKE or runs.ratio() < _ALIKE:
+        return []
+    return [
+        (frozenset(words[0][i:j]), frozenset(words[1][k:end]))
+        for kind, i, j, k, end in runs.get_opcodes()
+        if kind == "replace"
+    ]
 
 
 def _exchanged(question: str, a: str, b: str) -> bool:
@@ -458,10 +524,13 @@ def _chord(text: str) -> frozenset[str] | None:
 
     >>> sorted(_chord("You copy with Cmd+C.")), _chord("Ctrl+C, or Cmd+C on a Mac")
     (['c', 'command'], None)
+    >>> _chord("Press Windows key + L.") == _chord("Win+L")
+    True
     """
     found = {
         frozenset(
-            [_KEYS[key] for key in re.findall(r"⌘|\w+", match["held"].lower())] + [match["last"].lower()]
+            [_KEYS[key] for key in re.findall(r"⌘|\w+", match["held"].lower()) if key != "key"]
+            + [match["last"].lower()]
         )
         for match in _CHORD.finditer(text)
     }
@@ -493,10 +562,12 @@ def polarity(question: str, text: str) -> bool | None:
     True
     >>> polarity("Do penguins fly, and why?", "They do not fly because they are too heavy.")
     False
+    >>> polarity("Do penguins fly?", "They don't: they swim."), polarity("Does it work?", "It does, even offline.")
+    (False, True)
     >>> polarity("Is the Nile longer than the Rhine?", "The Rhine is longer than the Nile.")
     """
     asked = _AND_WHY.sub("", _asked(question))
-    if _OPEN.search(_QUE.sub(" ", asked)) or _NEGATED.search(asked) or not asked:
+    if _OPEN.search(_QUE.sub(" ", asked)) or _NEGATED.search(asked.replace(" without ", " ")) or not asked:
         return None
     said = plain_signs(text).strip(" \"'`*")
     first = _FIRST.match(said)
@@ -507,7 +578,10 @@ def polarity(question: str, text: str) -> bool | None:
         if first["yes"] and _NEGATED.search(rest) and _stem(_words(asked)[-1]) in map(_stem, _words(rest)):
             return None  # "Yes, they don't fly."
         return None if first["yes"] and _says_other(asked, rest) else first["no"] is None
-    return _restated(asked, said)
+    shortly = _SHORTLY.match(said)
+    if shortly and shortly["verb"] == _words(asked)[0]:
+        return None if _DOUBT.search(shortly["rest"]) else not shortly["no"]
+    return None if _NEGATED.search(asked) else _restated(asked, said)
 
 
 def _denied_abroad(question: str, a: str, b: str) -> bool:
@@ -828,7 +902,18 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
         return None
     if contradict(a, b, question) or (_names_other(asked, a, other) and _names_other(asked, b, one)):
         return None
-    return len(one & other) / math.sqrt(len(one) * len(other))
+    return 0.0 if _reworded_in_place(a, b) else len(one & other) / math.sqrt(len(one) * len(other))
+
+
+def _reworded_in_place(a: str, b: str) -> bool:
+    """Whether two texts run alike but for other words in the same place, which may turn the meaning round.
+
+    >>> _reworded_in_place("Hot air rises since it is lighter.", "Hot air rises since it is heavier.")
+    True
+    >>> _reworded_in_place("Hot air rises since it is lighter.", "It weighs less, so hot air goes up.")
+    False
+    """
+    return any(one - SMALL_WORDS and other - SMALL_WORDS for one, other in _replaced(a, b))
 
 
 def _names_other(asked: str, text: str, words: frozenset[str]) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, unknown
 from .cached import Cached
 from .quantities import settled
 from .spelling import normalise
@@ -365,7 +365,7 @@ def load_judge(
         return Cached(load_nli(rest), path=cache)
     if name == "llm" or (kind == "llm" and rest):
         return Cached(load_llm(rest, model), path=cache)
-    raise InputError(f"no judge is called {name!r}: choose one of {', '.join(NAMES)}")
+    raise unknown("judge", str(name), NAMES)
 
 
 def judge_warnings(judge: object, texts: Iterable[str]) -> tuple[str, ...]:
