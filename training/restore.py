@@ -42,6 +42,20 @@ def restore(path: Path) -> dict[str, Any]:
     return state
 
 
+def restored(folder: Path, out: Path) -> None:
+    """Write the network for sentences of a judge's folder as `training.model.save` does."""
+    from .model import save
+
+    state = restore(folder / "sentences.onnx")
+    words, width = state["bert.embeddings.word_embeddings.weight"].shape
+    layers = 1 + max(int(name.split(".")[3]) for name in state if name.startswith("bert.encoder.layer."))
+    config = {
+        "model_type": "bert", "vocab_size": words, "hidden_size": width, "num_hidden_layers": layers,
+        "num_attention_heads": 12, "intermediate_size": 4 * width, "max_position_embeddings": 512, "type_vocab_size": 2,
+    }  # fmt: skip
+    save(out, config, state, (folder / "tokenizer.json").read_bytes())
+
+
 def _parameter(node: str) -> str:
     """ "/bert/encoder/layer.0/attention/self/query/MatMul_quant" is the weight of that layer's query."""
     place = node.strip("/").split("/")[:-1]

@@ -344,52 +344,16 @@ def gathered(build: Path) -> Examples:
 
 
 def refine(
-    build: Path,
-    small: Path,
-    large: Path,
-    base: Start,
-    *,
-    device: str,
-    seconds: tuple[float, float],
-    tokens: int = 32768,
-) -> None:
-    """Train both judges further: the larger with its own opinion of what it knew, the smaller with the larger's."""
-    from .large import load_adapter, save_adapter
-
-    examples = gathered(build)
+    model: CrossEncoder, tokenizer: bytes, examples: Examples, *, device: str, seconds: float, rate: float,
+    tokens: int = 32768, seed: int = 6,
+) -> dict[str, Any]:  # fmt: skip
+    """Train a network further for so many seconds; of what it knew before, its own opinion is a part of the target."""
     kinds = np.array(examples.kinds)
     new, voted = np.isin(kinds, NEW), np.isin(kinds, ("voted", "silent"))
-    facts = voted & np.array([len(claim.split()) <= FACT for _, _, claim in examples.triples])
-    encoded = Encoded(examples.triples, base.tokenizer, device)
-    model = load_adapter(large, base).to(device)
-    opinion = np.zeros((len(kinds), 3), dtype=np.float32)
-    opinion[~new] = predict(
-        model,
-        Encoded(
-            [t for t, fresh in zip(examples.triples, new, strict=True) if not fresh], base.tokenizer, device
-        ),
-    )
-    share = np.select([new, facts, voted], [0.0, 0.65, 0.9], 0.5)
-    fit(
-        model,
-        encoded,
-        blended(examples, opinion, share),
-        seconds=seconds[0],
-        rate=1.5e-4,
-        tokens=tokens,
-        seed=5,
-    )
-    save_adapter(build / "adapter.pt", model)
-    opinion = predict(model, encoded)
-    del model
-    student, tokenizer = trained(small)
     encoded = Encoded(examples.triples, tokenizer, device)
-    share = np.select([kinds == "compared", new, facts, voted], [0.5, 0.35, 0.65, 0.97], 0.5)
-    state = fit(
-        student.to(device), encoded, blended(examples, opinion, share),
-        seconds=seconds[1], rate=1e-4, tokens=tokens, seed=6, kept=0.999,
-    )  # fmt: skip
-    save(build / "judge.pt", load(small).config, state, tokenizer)
+    opinion = predict(model.to(device), encoded)
+    made = blended(examples, opinion, np.select([new, voted], [0.0, 0.8], 0.5))
+    return fit(model, encoded, made, seconds=seconds, rate=rate, tokens=tokens, seed=seed)
 
 
 def both_teachers(

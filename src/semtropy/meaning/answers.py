@@ -272,12 +272,12 @@ def _replaced(a: str, b: str) -> list[tuple[frozenset[str], frozenset[str]]]:
     """The words of two texts that stand in each other's place, where the texts otherwise run alike."""
     if max(len(a), len(b)) > _LONGEST_ALIKE:
         return []
-    words = [_words(plain_signs(text)) for text in (a, b)]
-    runs = SequenceMatcher(None, *words, autojunk=False)
+    first, second = (_words(plain_signs(text)) for text in (a, b))
+    runs = SequenceMatcher(None, first, second, autojunk=False)
     if runs.real_quick_ratio() < _ALIKE or runs.ratio() < _ALIKE:
         return []
     return [
-        (frozenset(words[0][i:j]), frozenset(words[1][k:end]))
+        (frozenset(first[i:j]), frozenset(second[k:end]))
         for kind, i, j, k, end in runs.get_opcodes()
         if kind == "replace"
     ]
