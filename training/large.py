@@ -304,7 +304,7 @@ def export_large(adapter: Path, start: Start, folder: Path) -> CrossEncoder:
 
 
 # Log-odds added to support. It reads passages alone, since the smaller network is as good at sentences (README.md).
-SHIFTS = {"passage": 0.0, "explanation": 0.0}
+SHIFTS = {"passage": 0.0}
 
 
 def describe(folder: Path, wheels: list[Path], trial: Path) -> None:

@@ -55,13 +55,19 @@ def test_the_nearest_sentences_are_read_in_their_order() -> None:
     passage = filler + "He studied botany in Uppsala. " + filler + "In Uppsala he taught botany for years."
     pairs = compare("Tell me about Linnaeus.", ["He taught botany in Uppsala."], [passage]).pairs
     assert [premise for _, premise, _ in pairs] == [
-        "He studied botany in Uppsala. In Uppsala he taught botany for years."
+        filler + "He studied botany in Uppsala. In Uppsala he taught botany for years."
     ]
 
 
-def test_a_passage_that_shares_nothing_is_silent_and_not_judged() -> None:
+def test_a_passage_that_shares_no_word_is_judged_and_its_sentence_not_shown() -> None:
+    pairs = compare("Who?", ["Cats purr."], ["Felines make a soft sound.", ""])
+    assert pairs.pairs == (("Who?", "Felines make a soft sound.", "Cats purr."),)
+    assert pairs.nearest == {}
+
+
+def test_an_empty_passage_is_silent_and_not_judged() -> None:
     judge = Words()
-    found = relate("Who?", ["Cats purr."], ["Trains run on rails."], judge)
+    found = relate("Who?", ["Cats purr."], [""], judge)
     assert found.tolist() == [[[0.0, 0.0, 1.0]]]
     assert judge.batches == []
 
@@ -139,7 +145,7 @@ def test_any_texts_give_probabilities(passages: list[str], answer: str) -> None:
 
 def test_scripts_without_spaces_share_letters() -> None:
     found = compare("誰？", ["彼は東京に住む。"], ["東京に住んでいた。", "猫がいる。"])
-    assert found.places == ((0, 0),)
+    assert list(found.nearest) == [(0, 0)]
 
 
 @pytest.mark.parametrize(

@@ -103,9 +103,17 @@ class TestNames:
     def test_load_by_name(self, name: str | None) -> None:
         assert load_judge(name).entails(BATCH[:1])[0] == 1.0
 
-    @pytest.mark.parametrize("name", ["deberta", "builtin:", "nli:", "llm:", ""])
+    @pytest.mark.parametrize("name", ["deberta", ""])
     def test_unknown_names_the_known(self, name: str) -> None:
         with pytest.raises(InputError, match="choose one of builtin, builtin-large, builtin:FOLDER, exact"):
+            load_judge(name)
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [("bultin", "builtin"), ("builtin:", "builtin"), ("nli:", "nli:NAME_OR_PATH"), ("llm:", "llm")],
+    )
+    def test_a_misspelt_name_is_answered_with_the_one_meant(self, name: str, meant: str) -> None:
+        with pytest.raises(InputError, match=f"no judge is called '{name}': did you mean {meant}\\?"):
             load_judge(name)
 
     def test_an_unknown_model_is_named(self) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Triple = tuple[str, str, str]
 
-NEAREST = 3
+NEAREST = 5
 LONGEST = 1200
 """Characters of a sentence that are read: longer ones come from texts without sentence ends."""
 
@@ -122,7 +122,7 @@ class ClaimPairs:
     hints: dict[tuple[int, int], float]
 
     def relations(self, verdicts: Floats) -> Floats:
-        """Claims x passages x 3 (supports, contradicts, silent); a passage that shares no word is silent."""
+        """Claims x passages x 3 (supports, contradicts, silent); an empty passage is silent."""
         found = np.zeros((*self.shape, 3))
         found[..., SILENT] = 1.0
         facts: dict[tuple[int, int], list[Floats]] = {}
@@ -214,14 +214,14 @@ def compare(question: str, claims: Sequence[Claim | str], passages: Sequence[str
         for column, parts in enumerate(said):
             shared = [_overlap(own, bag, asked, rarity) for bag in bags[column]]
             order = sorted(range(len(parts)), key=lambda n: (-shared[n], n))[:NEAREST]
-            kept = [n for n in order if shared[n] > 0]
-            if not kept:
+            if not order:
                 continue
-            nearest[row, column] = parts[kept[0]]
-            if any(_plain(parts[n]) == plain or _begins_with(parts[n], stated[row].text) for n in kept):
+            if shared[order[0]] > 0:
+                nearest[row, column] = parts[order[0]]
+            if any(_plain(parts[n]) == plain or _begins_with(parts[n], stated[row].text) for n in order):
                 verbatim.append((row, column))
                 continue
-            premise = " ".join(parts[n] for n in sorted(kept))
+            premise = " ".join(parts[n] for n in sorted(order))
             pairs += [(question, premise, fact) for fact in facts[row]]
             places += [(row, column)] * len(facts[row])
             hints[row, column] = _hint(own - asked, whole[column])

@@ -760,7 +760,7 @@ _FORM_AFTER = re.compile(
     r"(?:,? (?:only|please|bitte|por favor|s'il (?:te|vous) plaît))?\s*[.!。]?\s*$",
     re.IGNORECASE,
 )
-_FORM_BEFORE = re.compile(rf"^\s*(?:{_IN_FORM}|briefly)\s*[,:]\s*(?=\w)", re.IGNORECASE)
+_FORM_BEFORE = re.compile(rf"^\s*(?:{_IN_FORM}|briefly)\s*[,:]\s*(?=[\w¿¡])", re.IGNORECASE)
 _FRAME_AFTER = re.compile(  # "Be brief.", "Keep it under 20 words.", "Thanks!", "Answer:"
     r"(?<=[.?!;。？！'\"”»)\n])\s*\(?(?:(?:please|kindly) )?(?:(?:be|keep|make|limit|use)\b (?:[\w']+ ){0,4}?"
     r"(?:brief|short|concise|succinct|words?|sentences?)\b[^.?!]{0,40}|thank(?:s| you)[^.?!]{0,30}"
