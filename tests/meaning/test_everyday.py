@@ -28,6 +28,18 @@ def test_groups_are_right(name: str, least: int) -> None:
     assert not [grouped for grouped in wrong if grouped.meanings[3] in grouped.meanings[:3]]  # no wrong merge
 
 
+@pytest.mark.parametrize(("side", "least", "merged"), [("tune", 28, 7), ("test", 45, 12)])
+def test_fresh_questions_are_grouped_as_well_as_the_model_card_says(
+    side: str, least: int, merged: int
+) -> None:
+    lines = (TRAINING / "everyday_fresh.jsonl").read_text("utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["side"] == side]
+    tasks = [GroupingTask(row["question"], [*row["same"], *row["other"]], label=row) for row in rows]
+    grouped = [each.meanings for each in cluster_many(tasks, Builtin())]
+    assert sum(each[:3] == [0, 0, 0] and 0 not in each[3:] for each in grouped) >= least
+    assert sum(not set(each[:3]).isdisjoint(each[3:]) for each in grouped) <= merged
+
+
 @pytest.mark.parametrize(("side", "least"), [("tune", 43), ("test", 49)])
 def test_amounts_are_grouped_right(side: str, least: int) -> None:
     lines = (TRAINING / "amounts.jsonl").read_text("utf-8").splitlines()

@@ -388,4 +388,4 @@ def test_the_larger_judge_reads_passages(judge: Builtin) -> None:
     claims = ["She was born in Poland's capital.", "She came to live in France.", "Curie was born in Vienna."]
     found = judge.relation([("Who was Marie Curie?", passage, claim) for claim in claims])
     assert (found[:2, 0] > 0.5).all()
-    assert found[2, 1] > 0.5
+    assert found[2].argmax() == 1

@@ -128,7 +128,7 @@ def test_the_image_installs_extras_that_are_there_and_starts_the_gateway() -> No
     assert program in project["scripts"]
     assert parser().parse_args(arguments).run is serve.run
     kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
-    wanted = {project["readme"], *project["license-files"], "pyproject.toml", "setup.py", "src"}
+    wanted = {"README.md", *project["license-files"], "pyproject.toml", "setup.py", "src"}
     assert {f"!{name}" for name in wanted} <= set(kept)
 
 

@@ -127,7 +127,7 @@ class Builtin:
         shares = [self._shared(triple) for triple in batch]
         found = np.zeros(len(batch))
         rest = [n for n, share in enumerate(shares) if share is None]
-        found[rest] = self._relation([batch[n] for n in rest])[:, 0]
+        found[rest] = self.relation([batch[n] for n in rest])[:, 0]
         doubtful = [
             n
             for n in rest
@@ -136,7 +136,7 @@ class Builtin:
             and "`" not in batch[n][1] + batch[n][2]
         ]
         if doubtful:
-            back = self._relation([_turned(batch[n]) for n in doubtful])[:, 0]
+            back = self.relation([_turned(batch[n]) for n in doubtful])[:, 0]
             found[doubtful] = expit((logit(found[doubtful]) + logit(np.clip(back, _SURE, 1 - _SURE))) / 2)
         explained = [n for n, share in enumerate(shares) if share is not None]
         if explained:
@@ -159,13 +159,8 @@ class Builtin:
         return None if share is None or self._known(*triple) is not None else share
 
     def relation(self, batch: Sequence[Triple]) -> Floats:
-        """Probabilities that `a` supports, contradicts or is silent about `b`, one row per triple.
-
-        A statement is compared with a passage without the question, which is about both and would only distract.
-        """
-        return self._relation([_briefly(_stated(triple)) for triple in batch])
-
-    def _relation(self, batch: Sequence[Triple]) -> Floats:
+        """Probabilities that `a` supports, contradicts or is silent about `b`, one row per triple."""
+        batch = [_briefly(triple) for triple in batch]
         rows: list[Row | None] = []
         for question, a, b in batch:
             known = self._known(question, a, b)
@@ -183,7 +178,7 @@ class Builtin:
         padded = [n for n in grids if found[n][0] >= _THRESHOLD and _unpadded(*batch[n][1:]) is not None]
         if padded:  # what two texts share at length must not outvote what they do not
             rest = [(batch[n][0], *(_unpadded(*batch[n][1:]) or ("", ""))) for n in padded]
-            for n, row in zip(padded, self._relation(rest).tolist(), strict=True):
+            for n, row in zip(padded, self.relation(rest).tolist(), strict=True):
                 found[n] = min(found[n], tuple(row))
         return np.array(found, dtype=float).reshape(-1, 3)
 
@@ -294,12 +289,6 @@ class Builtin:
 def _briefly(triple: Triple) -> Triple:
     """A triple whose question does not say how long the answer is to be: the network has learned from such."""
     return (without_form(triple[0]), *triple[1:])
-
-
-def _stated(triple: Triple) -> Triple:
-    """A triple without its question where a passage is compared with a statement."""
-    question, a, b = triple
-    return ("" if form(a, b) == "passage" and is_sentence(b) else question), a, b
 
 
 def _turned(triple: Triple) -> Triple:
