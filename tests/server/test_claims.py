@@ -57,7 +57,9 @@ def gateways() -> Iterator[dict[str, str]]:
     with ExitStack() as stack:
         upstream = stack.enter_context(raw_upstream(telling))
         yield {
-            mode: stack.enter_context(served(create_app(Settings(upstream=upstream.url, mode=mode))))
+            mode: stack.enter_context(
+                served(create_app(Settings(upstream=upstream.url, mode=mode, judge="builtin")))
+            )
             for mode in ("annotate", "block", "trim")
         }
 

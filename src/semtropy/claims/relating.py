@@ -36,7 +36,7 @@ LONGEST = 1200
 """Characters of a sentence that are read: longer ones come from texts without sentence ends."""
 
 SUPPORTS, CONTRADICTS, SILENT = range(3)
-SURE = 0.9
+SURE = 0.75
 """The probability from which a contradiction by a judge that takes silence for one is believed."""
 _WORD = re.compile(r"[^\W_]+")
 _SPACED = re.compile(r"[぀-ヿ㐀-鿿豈-﫿\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
