@@ -257,15 +257,22 @@ def _turned_round(a: str, b: str) -> bool:
     True
     >>> _turned_round("It falls as more is sold.", "It rises as less is sold.")
     False
+    >>> _turned_round("It is less dense than water.", "It is denser than water.")
+    True
     """
     turned = [
         pair
         for one, other in _replaced(a, b)
         if not (one | other) & _NOT
         for pair in product(one, other)
-        if frozenset(pair) in OPPOSITES
+        if frozenset(pair) in OPPOSITES or ("less" in one ^ other and _compares(*pair))
     ]
     return len(turned) % 2 == 1
+
+
+def _compares(one: str, other: str) -> bool:
+    """Whether one word is the comparative of the other: "dense" and "denser"."""
+    return f"{one.removesuffix('e')}er" == other or f"{other.removesuffix('e')}er" == one
 
 
 def _replaced(a: str, b: str) -> list[tuple[frozenset[str], frozenset[str]]]:
