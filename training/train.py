@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from semtropy.meaning.answers import competes
 
-from . import everyday, llm
+from . import llm, written
 from .model import QUESTION_TOKENS, CrossEncoder, begin, load, save, trained
 from .pairs import NOT_ENTAILMENT, Pair, held_out, read
 from .sources import passages
@@ -326,33 +326,42 @@ def student(
     save(build / "judge.pt", small.config, mean, small.tokenizer)
 
 
-# Kinds of examples of `training.everyday`.
-NEW = ("explained", "different", "turned", "compared", "restated", "beside", "opposed", "turned-claim")
+# Of each source of labelled pairs, how many a trained network reads again while it learns further.
+_AGAIN = {"wordings": 45_000, "framed": 20_000, "mnli": 60_000, "snli": 20_000, "fever": 37_000, "text": 23_322,
+          "roles": 8_000, "negation": 6_000, "declined": 5_000, "scitail": 11_552, "conjnli": 8_000, "paws": 6_486,
+          "boolq": 5_336}  # fmt: skip
+_AGAIN_OTHERWISE = 2_000
+_COPIES = {"same": 2, "close": 3, "different": 1, "beside": 1, "claim-s": 3, "claim-c": 3, "claim-n": 3}
 
 
 def gathered(build: Path) -> Examples:
-    """What a trained judge learns further from: sentences and passages as before, and everyday questions."""
-    examples = Examples()
-    examples.pairs(read(build / "longer.jsonl.xz"))
-    add_written(examples, build, random.Random(11))
-    rows = json.loads((build / "everyday.json").read_text("utf-8"))
-    stated = json.loads((build / "stated.json").read_text("utf-8"))
-    for made in (*everyday.examples(rows, random.Random(13)), *everyday.claims(stated, random.Random(14))):
-        examples.add(made.kind, made.triple, made.target, rest=made.rest)
+    """What a trained network learns further from: what was written for it, and a part of the labelled pairs."""
+    examples, rng, seen = Examples(), random.Random(13), Counter[str]()
+    for pair in read(build / "labelled.jsonl.xz"):
+        if seen[pair.source] < _AGAIN.get(pair.source, _AGAIN_OTHERWISE):
+            seen[pair.source] += 1
+            examples.pairs([pair])
+    made = [
+        *written.answers(written.read(written.ANSWERS, "train"), rng),
+        *written.claims(written.read(written.CLAIMS, "train"), rng),
+    ]
+    for example in made:
+        for _ in range(_COPIES[example.kind]):
+            examples.add(example.kind, example.triple, example.target)
     print(f"{len(examples.triples)} examples", Counter(examples.kinds).most_common(), flush=True)
     return examples
 
 
 def refine(
-    model: CrossEncoder, tokenizer: bytes, examples: Examples, *, device: str, seconds: float, rate: float,
-    tokens: int = 32768, seed: int = 6,
+    model: CrossEncoder, encoded: Encoded, examples: Examples, opinions: np.ndarray, *, seconds: float, rate: float,
+    tokens: int = 32768, seed: int = 6, own: float = 0.1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Train a network further for so many seconds; of what it knew before, its own opinion is a part of the target."""
-    kinds = np.array(examples.kinds)
-    new, voted = np.isin(kinds, NEW), np.isin(kinds, ("voted", "silent"))
-    encoded = Encoded(examples.triples, tokenizer, device)
-    opinion = predict(model.to(device), encoded)
-    made = blended(examples, opinion, np.select([new, voted], [0.0, 0.8], 0.5))
+    """Train a network further for so many seconds, `opinions` being half of what it learns of labelled pairs.
+
+    Of what was written for it they are `own`.
+    """
+    new = np.isin(np.array(examples.kinds), list(_COPIES))
+    made = blended(examples, opinions, np.where(new, own, 0.5))
     return fit(model, encoded, made, seconds=seconds, rate=rate, tokens=tokens, seed=seed)
 
 

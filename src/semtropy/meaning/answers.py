@@ -262,7 +262,7 @@ def _turned_round(a: str, b: str) -> bool:
     """
     turned = [
         pair
-        for one, other in _replaced(a, b)
+        for one, other in _replaced(a, b) or ()
         if not (one | other) & _NOT
         for pair in product(one, other)
         if frozenset(pair) in OPPOSITES or ("less" in one ^ other and _compares(*pair))
@@ -275,19 +275,20 @@ def _compares(one: str, other: str) -> bool:
     return f"{one.removesuffix('e')}er" == other or f"{other.removesuffix('e')}er" == one
 
 
-def _replaced(a: str, b: str) -> list[tuple[frozenset[str], frozenset[str]]]:
-    """The words of two texts that stand in each other's place, where the texts otherwise run alike."""
+@lru_cache(4096)
+def _replaced(a: str, b: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...] | None:
+    """The words of two texts that stand in each other's place; None where the texts do not otherwise run alike."""
     if max(len(a), len(b)) > _LONGEST_ALIKE:
-        return []
+        return None
     first, second = (_words(plain_signs(text)) for text in (a, b))
     runs = SequenceMatcher(None, first, second, autojunk=False)
     if runs.real_quick_ratio() < _ALIKE or runs.ratio() < _ALIKE:
-        return []
-    return [
+        return None
+    return tuple(
         (frozenset(first[i:j]), frozenset(second[k:end]))
         for kind, i, j, k, end in runs.get_opcodes()
         if kind == "replace"
-    ]
+    )
 
 
 def _exchanged(question: str, a: str, b: str) -> bool:
@@ -874,6 +875,7 @@ _EXPLAINED = re.compile(
     r"|perché|come|cosa)\b"
     r"|^(?:who|wer|qui|quién|chi) (?:is|was|are|were|ist|war|est|était|es|fue|era|è) (?!the\b|your\b|my\b)[^,]+$"
 )
+_WHO = re.compile(r"\b(?:who|wer|qui|quién|chi|quem)\b")
 _NAMED = re.compile(
     r"\b(?:whom|whose|where|when|which|wen|wem|wessen|wo|wann|welche[rsmn]?|où|quand|quel(?:le)?s?|dónde|cuándo|cuál"
     r"|dove|quando|quale)\b"
@@ -889,7 +891,7 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     """The cosine of the words of two explanations, the question's aside; None where they are something else.
 
     An explanation is what answers neither with a name, a place or an amount nor with yes or no. It is None, too, where
-    each has a number or a name that the other lacks, and where only the order of their words differs.
+    each has a name that the other lacks, or a number in the other's place, and where only the order of words differs.
 
     >>> asked = "Why does ice float on water?"
     >>> shared_by_explanations(asked, "It is less dense than liquid water.", "Because ice is much less dense.")
@@ -897,6 +899,32 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     >>> shared_by_explanations(asked, "It is 8% less dense.", "It is 9% less dense.")
     >>> shared_by_explanations("Who floats on water?", "Ice floats on water.", "Wood floats on water.")
     """
+    words = _explaining(question, a, b)
+    if words is None or (contradict(a, b, question) and not numbers_are_details(question, a, b)):
+        return None
+    one, other = words
+    asked = _asked(question)
+    if _names_other(asked, a, other) and _names_other(asked, b, one):
+        return None
+    return 0.0 if _reworded_in_place(a, b) else len(one & other) / math.sqrt(len(one) * len(other))
+
+
+def numbers_are_details(question: str, a: str, b: str) -> bool:
+    """Whether the numbers of two texts are details of explanations, so that other ones do not make another answer.
+
+    They are not where the texts run alike, or where the question asks who somebody is.
+
+    >>> asked = "Why is it cold on Everest?"
+    >>> a, b = "At 8,800 metres the air holds little heat.", "Air loses 6.5 degrees a kilometre as it expands."
+    >>> numbers_are_details(asked, a, b), numbers_are_details(asked, a, a.replace("8,800", "7,700"))
+    (True, False)
+    """
+    asked = _asked(question)
+    return not _WHO.search(asked) and _explaining(question, a, b) is not None and _replaced(a, b) is None
+
+
+def _explaining(question: str, a: str, b: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The words of two explanations, the question's aside; None where they are something else."""
     asked = _asked(question)
     if _AND_WHY.search(asked):  # whether comes before why: "Yes, ..." and "No, ..." share most of their words
         return None
@@ -905,11 +933,7 @@ def shared_by_explanations(question: str, a: str, b: str) -> float | None:
     one, other = (_content(text) - _content(asked) for text in (a, b))
     if max(len(a), len(b)) > _LONGEST or min(len(one), len(other)) < _FEWEST_EXPLAINING or one == other:
         return None
-    if not any(is_sentence(text) or _TELLS.match(text) for text in (a, b)):
-        return None
-    if contradict(a, b, question) or (_names_other(asked, a, other) and _names_other(asked, b, one)):
-        return None
-    return 0.0 if _reworded_in_place(a, b) else len(one & other) / math.sqrt(len(one) * len(other))
+    return (one, other) if any(is_sentence(text) or _TELLS.match(text) for text in (a, b)) else None
 
 
 def _reworded_in_place(a: str, b: str) -> bool:
@@ -920,7 +944,7 @@ def _reworded_in_place(a: str, b: str) -> bool:
     >>> _reworded_in_place("Hot air rises since it is lighter.", "It weighs less, so hot air goes up.")
     False
     """
-    return any(one - SMALL_WORDS and other - SMALL_WORDS for one, other in _replaced(a, b))
+    return any(one - SMALL_WORDS and other - SMALL_WORDS for one, other in _replaced(a, b) or ())
 
 
 def _names_other(asked: str, text: str, words: frozenset[str]) -> bool:
