@@ -151,6 +151,30 @@ def test_an_empty_file_is_2(script, capsys, tmp_path):
     assert "no prompts in it" in capsys.readouterr().err
 
 
+def test_the_rows_of_a_file_of_json_lines_are_its_questions(script, capsys, tmp_path):
+    path = tmp_path / "prompts.jsonl"
+    path.write_text(
+        json.dumps({"question": STEADY, "id": 7}) + "\n\n" + json.dumps({"prompt": STEADY}) + "\n"
+    )
+    assert run(script, "--file", str(path), "--json") == 0
+    assert [json.loads(line)["question"] for line in capsys.readouterr().out.splitlines()] == [STEADY] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"question": "Who?"}\n{broken\n', "line 2"),
+        ('{"text": "Who?"}\n', "line 1, question: is missing"),
+        ("\x00\x01 binary", "line 1"),
+    ],
+)
+def test_a_broken_file_of_json_lines_is_not_asked(script, capsys, tmp_path, text, said):
+    path = tmp_path / "prompts.jsonl"
+    path.write_text(text)
+    assert run(script, "--file", str(path)) == 2
+    assert said in capsys.readouterr().err
+
+
 def checker() -> Checker:
     model = ScriptedModel(default={f"name {k}": 0.1 for k in range(10)})
     return Checker.load(model=model, judge="exact", estimator="histogram", rounds=Rounds())

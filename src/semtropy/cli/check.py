@@ -52,7 +52,11 @@ def register(commands: Any) -> None:
     what.add_argument(
         "prompt", nargs="?", metavar="PROMPT", help="the question, in quotation marks (- is standard input)"
     )
-    what.add_argument("--file", metavar="FILE", help="check every line of FILE (- is standard input)")
+    what.add_argument(
+        "--file",
+        metavar="FILE",
+        help="check every line of FILE (- is standard input), or the question of every row of .jsonl, .csv, ...",
+    )
     what.add_argument(
         "--messages",
         metavar="FILE",
@@ -415,7 +419,14 @@ def check_file(checker: Checker, arguments: argparse.Namespace) -> int:
 
 
 def _prompts(path: str) -> list[str]:
-    prompts = list(filter(None, text_lines(option_text("--file", path))))
+    """The lines of a text file, or the questions of the rows of JSON lines, JSON, CSV, Parquet or Arrow."""
+    from ..study.generate.datasets import SUFFIXES, plain, read_records
+
+    if path.endswith(SUFFIXES):
+        rows = map(plain, read_records(Path(path)))
+        prompts = [f"{row.context}\n\n{row.text}" if row.context else row.text for row in rows]
+    else:
+        prompts = list(filter(None, text_lines(option_text("--file", path))))
     if not prompts:
         raise InputError(f"--file {path}: no prompts in it; write one per line")
     return prompts
