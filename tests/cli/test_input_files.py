@@ -55,7 +55,7 @@ ODD = {
 linux = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="reads the memory of a process as Linux tells it"
 )
-ONE_PROMPT = {"deep", "NUL", "number", "truncated"}  # a file of prompts may hold any text
+ONE_PROMPT = {"deep", "NUL", "number", "truncated"}  # a text file of prompts may hold anything
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def words(tmp_path: Path) -> dict[str, str]:
         "RUN": tmp_path / "run",
         "OUT": tmp_path / "out.jsonl",
         "ODD": tmp_path / "odd.json",
+        "TEXT": tmp_path / "odd.txt",
     }
     places["RECORDING"] = Path(graded_recording(tmp_path / "g.jsonl"))
     return {name: str(path) for name, path in places.items()}
@@ -95,11 +96,20 @@ def test_an_odd_file_is_one_line(
     if option == "serve" and odd == "empty":
         return  # no settings
     Path(words["ODD"]).write_bytes(ODD[odd])
-    if option == "check --file" and odd in ONE_PROMPT:
-        assert main(filled(OPTIONS[option], words)) == 0
-        return
     assert "odd.json" in one_line(filled(OPTIONS[option], words), capsys)
     assert not Path(words["OUT"]).exists()
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_text_file_of_prompts_may_hold_anything_that_is_text(
+    odd: str, words: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(words["TEXT"]).write_bytes(ODD[odd])
+    command = filled("check --model scripted:SCRIPT --judge exact --file TEXT", words)
+    if odd in ONE_PROMPT:
+        assert main(command) == 0
+    else:
+        assert "odd.txt" in one_line(command, capsys)
 
 
 @pytest.mark.parametrize("place", ["FOLDER", "LOOP", "LONG"])
@@ -122,10 +132,10 @@ def test_a_byte_order_mark_is_no_part_of_a_prompt(
     how: str, words: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     marked = "\ufeffWho?\r\nWhere?\r\n".encode()
-    Path(words["ODD"]).write_bytes(marked)
+    Path(words["TEXT"]).write_bytes(marked)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(marked)))
     command = filled("check --model scripted:SCRIPT --judge exact --json --file", words)
-    assert main([*command, words["ODD"] if how == "file" else "-"]) == 0
+    assert main([*command, words["TEXT"] if how == "file" else "-"]) == 0
     asked = [json.loads(line)["question"] for line in capsys.readouterr().out.splitlines()]
     assert asked == ["Who?", "Where?"]
 
@@ -133,8 +143,8 @@ def test_a_byte_order_mark_is_no_part_of_a_prompt(
 def test_a_prompt_ends_at_a_line_break_only(
     words: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path(words["ODD"]).write_bytes("Who\u2028is it?\rWhere\x0c?\r\n\nWhen\x85?".encode())
-    assert main(filled("check --model scripted:SCRIPT --judge exact --json --file ODD", words)) == 0
+    Path(words["TEXT"]).write_bytes("Who\u2028is it?\rWhere\x0c?\r\n\nWhen\x85?".encode())
+    assert main(filled("check --model scripted:SCRIPT --judge exact --json --file TEXT", words)) == 0
     asked = [json.loads(line)["question"] for line in capsys.readouterr().out.strip().split("\n")]
     assert asked == ["Who\u2028is it?", "Where\x0c?", "When\x85?"]
 
