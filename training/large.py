@@ -303,8 +303,9 @@ def export_large(adapter: Path, start: Start, folder: Path) -> CrossEncoder:
     return plain
 
 
-# Log-odds added to support. It reads passages alone, since the smaller network is as good at sentences (README.md).
-SHIFTS = {"passage": 0.0}
+# Log-odds added to support. It reads passages and explanations; at other sentences the smaller network is as good
+# (README.md). Words that two explanations share add nothing to what it says.
+SHIFTS = {"passage": 0.0, "explanation": 0.0}
 
 
 def describe(folder: Path, wheels: list[Path], trial: Path) -> None:
@@ -329,5 +330,5 @@ def describe(folder: Path, wheels: list[Path], trial: Path) -> None:
     settings(trial)
     known = json.loads((folder / "judge.json").read_text("utf-8"))
     digest = hashlib.sha256(made.read_bytes()).hexdigest()
-    known["large"] = {"size": made.stat().st_size, "sha256": digest, **network(SHIFTS)}
+    known["large"] = {"size": made.stat().st_size, "sha256": digest, **network(SHIFTS, 0.0)}
     (folder / "judge.json").write_text(json.dumps(known, indent=1) + "\n", "utf-8")

@@ -242,7 +242,9 @@ def test_a_statement_with_and_without_its_yes_or_no(question: str, a: str, b: st
 )
 def test_a_placeholder_adds_nothing_to_a_command(a: str, b: str, same: bool) -> None:
     question = "Which command shows who changed each line of a file?"
-    assert set(Builtin().entails([(question, a, b), (question, b, a)]) > 0.5) == {same}
+    assert (
+        Builtin().entails([(question, a, b), (question, b, a)]).min() > 0.5
+    ) == same  # one meaning needs both
 
 
 def test_an_umlaut_may_be_spelled_out() -> None:

