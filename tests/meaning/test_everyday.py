@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from training import written
 
 from semtropy.meaning.builtin import FOLDER, Builtin
 from semtropy.meaning.grouping import GroupingTask, cluster_many
@@ -97,3 +98,24 @@ def test_how_long_the_answer_is_to_be_changes_no_group(before: str, after: str) 
 def test_yes_or_no_comes_before_why(question: str, answers: list[str], meanings: list[int]) -> None:
     [grouped] = cluster_many([GroupingTask(question, answers, label=None)], Builtin())
     assert grouped.meanings == meanings
+
+
+def test_what_was_written_for_the_training_is_well_formed() -> None:
+    answers, claims = written.read(written.ANSWERS), written.read(written.CLAIMS)
+    assert len(answers) > 3_800
+    assert len(claims) > 680
+    for row in answers:
+        same, other = row["same"], [*row["no"], *row["beside"]]
+        assert len(set(same)) >= 3, row["q"]
+        assert len(row["no"]) >= 2, row["q"]
+        assert set(same).isdisjoint(other), row["q"]
+        assert all(0 <= place < len(same) for place, _ in row.get("close", ())), row["q"]
+    assert {label for row in claims for _, label in row["claims"]} == {"s", "c", "n"}
+
+
+def test_no_question_that_was_written_is_one_of_these_sets() -> None:
+    rows = [
+        json.loads(line) for path in TRAINING.glob("*.jsonl") for line in path.read_text("utf-8").splitlines()
+    ]
+    asked = {row["question"].casefold().strip(" ?") for row in rows if "question" in row}
+    assert asked.isdisjoint(row["q"].casefold().strip(" ?") for row in written.read(written.ANSWERS))
