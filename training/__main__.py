@@ -137,15 +137,15 @@ def _refine(arguments: argparse.Namespace) -> None:
         restore_adapter(folder, start, build / "adapter.pt")
         model = load_adapter(build / "adapter.pt", start).to(device)
         encoded = Encoded(examples.triples, start.tokenizer, device)
-        refine(model, encoded, examples, predict(model, encoded), seconds=seconds, rate=2e-4)
+        refine(model, encoded, examples, seconds=seconds, rate=2e-4)
         save_adapter(build / "adapter.pt", model)
         np.save(build / "larger.npy", predict(model, encoded).astype(np.float16))
         return
     restored(folder, build / "judge.pt")
     network, tokenizer = trained(build / "judge.pt")
     encoded = Encoded(examples.triples, tokenizer, device)
-    opinions = np.load(build / "larger.npy").astype(np.float32)
-    state = refine(network.to(device), encoded, examples, opinions, seconds=seconds, rate=1.5e-4)
+    larger = np.load(build / "larger.npy").astype(np.float32)
+    state = refine(network.to(device), encoded, examples, larger, seconds=seconds, rate=1.5e-4)
     save(build / "judge.pt", load(build / "judge.pt").config, state, tokenizer)
 
 

@@ -41,17 +41,15 @@ def quantise(source: Path, target: Path) -> None:
         )
 
 
-# Log-odds added to support: chosen on the tune side of the wordings; passages need none. That of explanations, and the
-# weight of the words they share, on the tune side of explanations.jsonl and on explanation_pairs.jsonl.
-SHIFTS = {"sentence": -1.25, "passage": 0.0, "explanation": -1.0}
-SHARED = 6.0
+# Log-odds added to support: for sentences chosen on tune sides (docs/judge-card.md); passages need none.
+SHIFTS = {"sentence": -0.5, "passage": 0.0}
 
 
-def network(shifts: dict[str, float], shared: float) -> dict[str, Any]:
+def network(shifts: dict[str, float]) -> dict[str, Any]:
     """How the outputs of a network for sentences and passages are read; it reads the forms that it has a shift for."""
     return {
         "outputs": ["supports", "contradicts", "silent"],
-        "calibration": {"scale": 1.0, "hint": 0.0, "shared": shared, "shift": shifts},
+        "calibration": {"scale": 1.0, "hint": 0.0, "shift": shifts},
     }
 
 
@@ -60,7 +58,7 @@ def settings(folder: Path) -> None:
     networks = b"".join((folder / name).read_bytes() for name in ("judge.onnx", "sentences.onnx"))
     made = json.loads((folder / "judge.json").read_text("utf-8"))
     made["name"] = f"builtin-3-{hashlib.sha256(networks).hexdigest()[:8]}"
-    made["sentences"] = network(SHIFTS, SHARED)
+    made["sentences"] = network(SHIFTS)
     (folder / "judge.json").write_text(json.dumps(made, indent=1) + "\n")
 
 

@@ -303,9 +303,7 @@ def export_large(adapter: Path, start: Start, folder: Path) -> CrossEncoder:
     return plain
 
 
-# Log-odds added to support. It reads passages and explanations; at other sentences the smaller network is as good
-# (README.md). Words that two explanations share add nothing to what it says.
-SHIFTS = {"passage": 0.0, "explanation": 0.0}
+SHIFTS = {"passage": 0.0}  # log-odds added to support, for the forms that it reads
 
 
 def describe(folder: Path, wheels: list[Path], trial: Path) -> None:
@@ -330,5 +328,5 @@ def describe(folder: Path, wheels: list[Path], trial: Path) -> None:
     settings(trial)
     known = json.loads((folder / "judge.json").read_text("utf-8"))
     digest = hashlib.sha256(made.read_bytes()).hexdigest()
-    known["large"] = {"size": made.stat().st_size, "sha256": digest, **network(SHIFTS, 0.0)}
+    known["large"] = {"size": made.stat().st_size, "sha256": digest, **network(SHIFTS)}
     (folder / "judge.json").write_text(json.dumps(known, indent=1) + "\n", "utf-8")

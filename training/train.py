@@ -39,15 +39,22 @@ Triple = tuple[str, str, str]
 
 @dataclass
 class Examples:
-    """Triples with the three probabilities to learn; where `rest` is set only the first of them is known."""
+    """Triples with the three probabilities to learn; where `rest` is set only the first of them is known.
+
+    `copies` says how often each is read in a pass.
+    """
 
     triples: list[Triple] = field(default_factory=list)
     targets: list[tuple[float, float, float]] = field(default_factory=list)
     rest: list[bool] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    copies: list[int] = field(default_factory=list)
 
-    def add(self, kind: str, triple: Triple, target: Sequence[float], *, rest: bool = False) -> None:
+    def add(
+        self, kind: str, triple: Triple, target: Sequence[float], *, rest: bool = False, copies: int = 1
+    ) -> None:
         """One more."""
+        self.copies.append(copies)
         self.triples.append(triple)
         self.targets.append((target[0], target[1], target[2]))
         self.rest.append(rest)
@@ -94,10 +101,13 @@ class Encoded:
         self.lengths = np.array(lengths)
         self.device = device
 
-    def batches(self, tokens: int, rng: np.random.Generator | None) -> Iterator[np.ndarray]:
-        """Places of pairs of like length together, about so many tokens a batch; in random order with `rng`."""
-        noise = rng.random(len(self.lengths)) * 6 if rng is not None else 0
-        order = np.argsort(self.lengths + noise, kind="stable")
+    def batches(
+        self, tokens: int, rng: np.random.Generator | None, places: np.ndarray | None = None
+    ) -> Iterator[np.ndarray]:
+        """Places, or all, pairs of like length together, about so many tokens a batch; in random order with `rng`."""
+        places = np.arange(len(self.lengths)) if places is None else places
+        noise = rng.random(len(places)) * 6 if rng is not None else 0
+        order = places[np.argsort(self.lengths[places] + noise, kind="stable")]
         parts, start = [], 0
         while start < len(order):
             size = max(int(tokens // (self.lengths[order[min(start + 256, len(order) - 1)]] + 6)), 1)
@@ -135,6 +145,7 @@ def fit(
 ) -> dict[str, Any]:  # fmt: skip
     """Train for so many seconds, warm-up and cosine decay by the clock; the running mean of the weights."""
     torch.manual_seed(seed)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles a plan for every new shape of a batch
     device, rng = encoded.device, np.random.default_rng(seed)
     parameters = [p for p in model.parameters() if p.requires_grad]
     decayed = [p for p in parameters if p.ndim > 1]
@@ -145,11 +156,12 @@ def fit(
     )  # fmt: skip
     targets = torch.tensor(examples.targets, device=device)
     rest = torch.tensor(examples.rest, device=device)
+    repeated = np.repeat(np.arange(len(examples.copies)), examples.copies)
     mean = [p.detach().clone() for p in parameters]
     model.train()
     started, done, total, passes = time.time(), 0, 0.0, 0
     while True:
-        for places in encoded.batches(tokens, rng):
+        for places in encoded.batches(tokens, rng, repeated):
             share = (time.time() - started) / seconds
             if share >= 1:
                 print(f"{done} steps, {passes} full passes, {time.time() - started:.0f} s", flush=True)
@@ -178,11 +190,13 @@ def fit(
 
 
 @torch.inference_mode()
-def predict(model: CrossEncoder, encoded: Encoded, tokens: int = 131072) -> np.ndarray:
-    """Logits of every pair, in order."""
+def predict(
+    model: CrossEncoder, encoded: Encoded, tokens: int = 131072, only: np.ndarray | None = None
+) -> np.ndarray:
+    """Logits of every pair, in order, or of those places only, and zeros elsewhere."""
     model.eval()
     out = np.zeros((len(encoded.lengths), 3), dtype=np.float32)
-    for places in encoded.batches(tokens, None):
+    for places in encoded.batches(tokens, None, only):
         with torch.autocast(encoded.device, dtype=torch.bfloat16, enabled=encoded.device == "cuda"):
             logits = model(**encoded.tensors(places))
         out[places] = logits.float().cpu().numpy()
@@ -327,11 +341,12 @@ def student(
 
 
 # Of each source of labelled pairs, how many a trained network reads again while it learns further.
-_AGAIN = {"wordings": 45_000, "framed": 20_000, "mnli": 60_000, "snli": 20_000, "fever": 37_000, "text": 23_322,
+_AGAIN = {"wordings": 90_000, "framed": 40_000, "mnli": 60_000, "snli": 20_000, "fever": 37_000, "text": 23_322,
           "roles": 8_000, "negation": 6_000, "declined": 5_000, "scitail": 11_552, "conjnli": 8_000, "paws": 6_486,
           "boolq": 5_336}  # fmt: skip
 _AGAIN_OTHERWISE = 2_000
-_COPIES = {"same": 2, "close": 3, "different": 1, "beside": 1, "claim-s": 3, "claim-c": 3, "claim-n": 3}
+_COPIES = {"same": 2, "close": 3, "different": 1, "beside": 1, "apart": 1, "claim-s": 3, "claim-c": 3, "claim-n": 3,
+           "sampled-same": 2, "sampled-other": 2}  # fmt: skip
 
 
 def gathered(build: Path) -> Examples:
@@ -344,24 +359,29 @@ def gathered(build: Path) -> Examples:
     made = [
         *written.answers(written.read(written.ANSWERS, "train"), rng),
         *written.claims(written.read(written.CLAIMS, "train"), rng),
+        *written.sampled(written.read(written.SAMPLED, "train")),
     ]
-    for example in made:
-        for _ in range(_COPIES[example.kind]):
-            examples.add(example.kind, example.triple, example.target)
+    for kind, triple, target in dict.fromkeys(made):
+        examples.add(kind, triple, target, rest=kind in written.OPEN, copies=_COPIES[kind])
     print(f"{len(examples.triples)} examples", Counter(examples.kinds).most_common(), flush=True)
     return examples
 
 
 def refine(
-    model: CrossEncoder, encoded: Encoded, examples: Examples, opinions: np.ndarray, *, seconds: float, rate: float,
-    tokens: int = 32768, seed: int = 6, own: float = 0.1,
+    model: CrossEncoder, encoded: Encoded, examples: Examples, teacher: np.ndarray | None = None, *,
+    seconds: float, rate: float, tokens: int = 32768, seed: int = 6,
 ) -> dict[str, Any]:  # fmt: skip
-    """Train a network further for so many seconds, `opinions` being half of what it learns of labelled pairs.
+    """Train a network further for so many seconds, with the opinion of a teacher or without.
 
-    Of what was written for it they are `own`.
+    Of what was written for it, a third of what it learns is the teacher's opinion. Of the labelled pairs, which it has
+    seen, half is its own opinion before, or the mean of that and the teacher's, so that it forgets little.
     """
     new = np.isin(np.array(examples.kinds), list(_COPIES))
-    made = blended(examples, opinions, np.where(new, own, 0.5))
+    opinions = predict(model, encoded, only=np.flatnonzero(~new))
+    if teacher is not None:
+        opinions = np.where(new[:, None], teacher, (teacher + opinions) / 2)
+    share = np.where(new, 0.0 if teacher is None else 1 / 3, 0.5)
+    made = blended(examples, opinions, share)
     return fit(model, encoded, made, seconds=seconds, rate=rate, tokens=tokens, seed=seed)
 
 
@@ -389,7 +409,8 @@ def blended(examples: Examples, logits: np.ndarray, share: np.ndarray) -> Exampl
     filled = np.concatenate([supports, (1 - supports) * others], 1)
     mixed = np.where(np.array(examples.rest)[:, None], filled, (1 - share) * targets + share * opinion)
     rest = [kind == "judged" for kind in examples.kinds]
-    return Examples(examples.triples, [(a, b, c) for a, b, c in mixed.tolist()], rest, examples.kinds)
+    learnt = [(a, b, c) for a, b, c in mixed.tolist()]
+    return Examples(examples.triples, learnt, rest, examples.kinds, examples.copies)
 
 
 def _calibration(build: Path) -> dict[str, float]:

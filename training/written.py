@@ -2,7 +2,10 @@
 
 `written/answers.jsonl.xz` has for each question wordings of one answer (`same`), answers that exclude it (`no`), some
 that differ and could be right as well (`beside`), and close paraphrases of its wordings with their places (`close`).
+A question about something that does not exist has made-up answers instead, no two of which mean the same (`apart`).
 `written/claims.jsonl.xz` has passages with claims that they support ("s"), contradict ("c") or leave open ("n").
+`written/sampled.jsonl.xz` has answers (`texts`) that a model of 1.5 billion parameters gave when asked several times,
+with the number of each one's meaning (`meanings`), None where it has no sense or is hard to tell.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 FOLDER = Path(__file__).with_name("written")
-ANSWERS, CLAIMS = FOLDER / "answers.jsonl.xz", FOLDER / "claims.jsonl.xz"
+ANSWERS, CLAIMS, SAMPLED = (FOLDER / f"{name}.jsonl.xz" for name in ("answers", "claims", "sampled"))
 _WORD = re.compile(r"\w+")
 _SMALL = """
 a an the is are was were do does did can could what why how who when where which i my you your to of in on for and or it
@@ -31,6 +34,7 @@ its be with from at by that this there have has not one
 _COMMON = frozenset(_SMALL.split())
 _SAME = (0.97, 0.01, 0.02)
 _DIFFERENT = (0.0, 0.92, 0.08)
+_APART = (0.01, 0.6, 0.39)
 _OPENINGS = (
     "Sure! {}", "Great question! {}", "Short answer: {}", "As far as I know, {}", "I think, {}", "In short, {}",
     "Basically, {}", "{} I hope that helps!", "**Answer:** {}", "Well, {}",
@@ -40,11 +44,12 @@ _LOWERED = frozenset({
     "Because", "The", "A", "An", "It", "It's", "They", "There", "You", "Yes", "No", "In", "By", "To", "From", "With",
     "Its", "This", "That", "If", "Use",
 })  # fmt: skip
+OPEN = ("apart", "sampled-other")
 _RELATIONS = {"s": (0.97, 0.01, 0.02), "c": (0.02, 0.95, 0.03), "n": (0.03, 0.07, 0.9)}
 
 
 class Example(NamedTuple):
-    """A pair with the three probabilities to learn."""
+    """A pair with the three probabilities to learn; of those of `OPEN` kinds only that of support is known."""
 
     kind: str
     triple: tuple[str, str, str]
@@ -74,7 +79,7 @@ def write(path: Path, rows: Iterable[dict[str, Any]]) -> int:
     kept: dict[frozenset[str], str] = {}
     for row in rows:
         stems = _stems(row["q"] + row.get("passage", ""))
-        if "same" in row and any(_alike(stems, other) for other in shunned):
+        if "passage" not in row and any(_alike(stems, other) for other in shunned):
             continue
         kept.setdefault(stems, json.dumps(row, ensure_ascii=False))
     path.parent.mkdir(exist_ok=True)
@@ -103,12 +108,16 @@ def _alike(stems: frozenset[str], other: frozenset[str]) -> bool:
 def answers(rows: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[Example]:
     """Pairs of answers that are known to be the same or different, in both directions."""
     for row in rows:
+        if "apart" in row:
+            for a, b in permutations(row["apart"], 2):
+                yield Example("apart", (row["q"], _opened(a, rng), b), _APART)
+            continue
         question, same, no = row["q"], row["same"], row["no"]
         for a, b in permutations(same, 2):
             yield Example("same", (question, _opened(a, rng), _opened(b, rng)), _SAME)
         for a, b in product(same, no):
             yield from _both("different", question, _opened(a, rng), b, _DIFFERENT)
-        for a, b in product(rng.sample(same, 2), row["beside"]):
+        for a, b in product(rng.sample(same, 2), row.get("beside", ())):
             yield from _both("beside", question, a, b, (0.06, 0.14, 0.8))
         for place, close in row.get("close", ()):
             yield from _both("close", question, same[place], close, _SAME)
@@ -133,6 +142,17 @@ def _opened(text: str, rng: random.Random, share: float = 0.12) -> str:
 def _both(kind: str, question: str, a: str, b: str, target: tuple[float, float, float]) -> Iterator[Example]:
     yield Example(kind, (question, a, b), target)
     yield Example(kind, (question, b, a), target)
+
+
+def sampled(rows: Sequence[dict[str, Any]]) -> Iterator[Example]:
+    """Pairs of a model's answers; whether one that differs contradicts or is silent is not known."""
+    for row in rows:
+        known = [(text, n) for text, n in zip(row["texts"], row["meanings"], strict=True) if n is not None]
+        for (a, one), (b, other) in permutations(known, 2):
+            same = one == other
+            yield Example(
+                "sampled-same" if same else "sampled-other", (row["q"], a, b), _SAME if same else _APART
+            )
 
 
 def claims(rows: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[Example]:

@@ -7,7 +7,6 @@ certain; everything else is None here and left to a network.
 
 from __future__ import annotations
 
-import math
 import re
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -868,7 +867,7 @@ def _stem(word: str) -> str:
     return word
 
 
-# Explanations: two of one thing use different words, and hardly ever entail each other.
+# Explanations: numbers in them are details.
 
 _EXPLAINED = re.compile(
     r"\b(?:why|how|what|explain|describe|warum|wieso|weshalb|wie|was|pourquoi|comment|qu'|que|quoi|por qué|cómo|qué"
@@ -886,29 +885,6 @@ _TELLS = re.compile(r"(?:to|because|by|for|an?|when|if|um|weil|pour|parce|para|p
 _FEWEST_EXPLAINING = 3  # words of an explanation, its question's aside
 
 
-@lru_cache(4096)
-def shared_by_explanations(question: str, a: str, b: str) -> float | None:
-    """The cosine of the words of two explanations, the question's aside; None where they are something else.
-
-    An explanation is what answers neither with a name, a place or an amount nor with yes or no. It is None, too, where
-    each has a name that the other lacks, or a number in the other's place, and where only the order of words differs.
-
-    >>> asked = "Why does ice float on water?"
-    >>> shared_by_explanations(asked, "It is less dense than liquid water.", "Because ice is much less dense.")
-    0.5
-    >>> shared_by_explanations(asked, "It is 8% less dense.", "It is 9% less dense.")
-    >>> shared_by_explanations("Who floats on water?", "Ice floats on water.", "Wood floats on water.")
-    """
-    words = _explaining(question, a, b)
-    if words is None or (contradict(a, b, question) and not numbers_are_details(question, a, b)):
-        return None
-    one, other = words
-    asked = _asked(question)
-    if _names_other(asked, a, other) and _names_other(asked, b, one):
-        return None
-    return 0.0 if _reworded_in_place(a, b) else len(one & other) / math.sqrt(len(one) * len(other))
-
-
 def numbers_are_details(question: str, a: str, b: str) -> bool:
     """Whether the numbers of two texts are details of explanations, so that other ones do not make another answer.
 
@@ -920,37 +896,20 @@ def numbers_are_details(question: str, a: str, b: str) -> bool:
     (True, False)
     """
     asked = _asked(question)
-    return not _WHO.search(asked) and _explaining(question, a, b) is not None and _replaced(a, b) is None
+    return not _WHO.search(asked) and _explaining(question, a, b) and _replaced(a, b) is None
 
 
-def _explaining(question: str, a: str, b: str) -> tuple[frozenset[str], frozenset[str]] | None:
-    """The words of two explanations, the question's aside; None where they are something else."""
+def _explaining(question: str, a: str, b: str) -> bool:
+    """Whether both answer neither with a name, a place or an amount nor with yes or no."""
     asked = _asked(question)
     if _AND_WHY.search(asked):  # whether comes before why: "Yes, ..." and "No, ..." share most of their words
-        return None
+        return False
     if not _EXPLAINED.search(asked) or _NAMED.search(asked) or _AMOUNT_ASKED.search(asked):
-        return None
+        return False
     one, other = (_content(text) - _content(asked) for text in (a, b))
     if max(len(a), len(b)) > _LONGEST or min(len(one), len(other)) < _FEWEST_EXPLAINING or one == other:
-        return None
-    return (one, other) if any(is_sentence(text) or _TELLS.match(text) for text in (a, b)) else None
-
-
-def _reworded_in_place(a: str, b: str) -> bool:
-    """Whether two texts run alike but for other words in the same place, which may turn the meaning round.
-
-    >>> _reworded_in_place("Hot air rises since it is lighter.", "Hot air rises since it is heavier.")
-    True
-    >>> _reworded_in_place("Hot air rises since it is lighter.", "It weighs less, so hot air goes up.")
-    False
-    """
-    return any(one - SMALL_WORDS and other - SMALL_WORDS for one, other in _replaced(a, b) or ())
-
-
-def _names_other(asked: str, text: str, words: frozenset[str]) -> bool:
-    """Whether a text has a name that the question does not have and that begins none of the words of another text."""
-    names = _content(" ".join(_NAME.findall(text[1:]))) - _content(asked)
-    return any(not any(word.startswith(name[:5]) for word in words) for name in names)
+        return False
+    return any(is_sentence(text) or _TELLS.match(text) for text in (a, b))
 
 
 # Contradiction and silence: a passage contradicts a claim only where it says something else in the claim's place.

@@ -36,7 +36,7 @@ def hand_on(judge: object, wrapper: object) -> None:
     >>> hasattr(wrapper, "unlike")
     False
     """
-    for name in ("name", "explain", "unlike", "explanations", "competes", "identity", "warnings"):
+    for name in ("name", "explain", "unlike", "sentences", "competes", "identity", "warnings"):
         if hasattr(judge, name):
             setattr(wrapper, name, getattr(judge, name))
 

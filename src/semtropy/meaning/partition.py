@@ -2,9 +2,9 @@
 
 A new answer passes a cascade and stops at the first step that knows it: the same tokens or string, the same
 normalised string, the same number or date, and only then the judge, against the first answer of each meaning (the
-first few of explanations), the most frequent meaning first. The judge is not asked about a meaning that has an answer
-whose numbers conflict with the new one, nor where it has said that it need not be (`unlike`). An answer equivalent to
-two meanings joins one of them; no answer is ever moved.
+first two if they are sentences), the most frequent meaning first. The judge is not asked about a meaning that has an
+answer whose numbers conflict with the new one, nor where it has said that it need not be (`unlike`). An answer
+equivalent to two meanings joins one of them; no answer is ever moved.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MODES = {
 PRIOR = 0.6  # the weight of the prior odds, fitted on sampled answers (docs/judge-card.md)
 _MOST = 2.0  # prior log-odds at most: more answers than the weight was fitted on make no stronger prior
 _SLACK = 1e-3  # what rounding in half precision may add to a probability
-_TELLINGS = 3  # of a meaning, with which a new explanation is compared: no two say quite the same
+_TELLINGS = 2  # of a meaning, with which a new sentence is compared: no two say quite the same
 _MEMBERS = 50  # different answers of a meaning that a new one's numbers are compared with
 
 
@@ -114,7 +114,8 @@ class Grouper:
     judge      who will be asked. Only what it says of its ways is read here: `identity`, what makes two answers one
                without asking it (`IDENTITIES`: the text, its words, or amounts as well, the default);
                `unlike(triple)`, that it need not be asked because it would keep the two apart (mode strict only); and
-               `explanations(triple)`, that the two answers explain something
+               `sentences(triple)`, that the two answers are sentences: a meaning has two to compare with, and either
+               order gives the same
     mode       when two answers are one meaning: strict, relaxed or either (`MODES`)
     threshold  the probability of entailment from which a direction counts where the prior is even
     prior      how much the prior odds of joining a meaning count; 0 for the same threshold throughout
@@ -147,7 +148,7 @@ class Grouper:
             raise InputError(f"threshold is {threshold}: a probability between 0 and 1")
         self.question, self.mode, self.threshold, self.prior = question, mode, threshold, prior
         self._unlike = getattr(judge, "unlike", None) if mode == "strict" else None
-        self._explanations = getattr(judge, "explanations", lambda triple: False)
+        self._sentences = getattr(judge, "sentences", lambda triple: False)
         self._identity = IDENTITIES.index(getattr(judge, "identity", IDENTITIES[-1]))
         self.tally = Tally()
         self._meanings: list[int] = []
@@ -216,7 +217,7 @@ class Grouper:
             if rival is not None:
                 self._comparisons.append(PairComparison(rival, text, None, None, None, joined=False))
                 continue
-            for other in self._members[meaning][: _TELLINGS if self._explanations(first) else 1]:
+            for other in self._members[meaning][: _TELLINGS if self._sentences(first) else 1]:
                 if (yield from self._same(meaning, other, text)):
                     return meaning
         return len(self._counts)
@@ -239,9 +240,9 @@ class Grouper:
         The second direction is asked for only where the first leaves it open: most answers that differ fail in
         the first, which saves nearly half of the judge's work. Mode 'relaxed' needs both, in one batch.
         """
-        needed = self.needed(meaning)
-        if self._explanations((self.question, other, text)):
-            needed = max(needed, self.threshold)  # with three to join by, a majority needs no help
+        needed, alike = self.needed(meaning), self._sentences((self.question, other, text))
+        if alike:
+            needed = max(needed, self.threshold)  # with two to join by, a majority needs no help
         there, back = (self.question, other, text), (self.question, text, other)
         self.tally += Tally(pairs=1)
         if self.mode == "relaxed":
@@ -253,7 +254,7 @@ class Grouper:
         enough = self.mode == "either"
         first = float((yield from self._ask(there))[0])
         joined, second = first >= needed, None
-        if joined is not enough:
+        if joined is not enough and not alike:
             second = float((yield from self._ask(back))[0])
             joined = second >= needed
         self._comparisons.append(PairComparison(other, text, first, second, needed, joined))

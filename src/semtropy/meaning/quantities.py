@@ -173,7 +173,13 @@ def _of(value: Fraction, unit: str) -> Quantity | None:
     if unit in SCALES or number(unit) is not None or unit in _NO_UNIT:
         return None
     first, _, rest = unit.partition(" ")
-    plain = first.isalpha() and rest.isalpha() and len(rest) > 1 and rest not in _NOT_PLAIN
+    plain = (
+        first.isalpha()
+        and rest.isalpha()
+        and len(rest) > 1
+        and rest not in _NOT_PLAIN
+        and number(rest) is None
+    )
     for name in (unit, first) if plain else (unit,):  # "5 km long"
         if named(name) is not None:
             return _in_unit(value, name)
@@ -243,6 +249,14 @@ class _Numbers(NamedTuple):
     hard: tuple[Quantity, ...]
     soft: tuple[Quantity, ...]
 
+    @property
+    def untimed(self) -> tuple[Quantity, ...]:
+        return tuple(amount for amount in self.hard if amount.unit != "time")
+
+    @property
+    def timed(self) -> bool:
+        return len(self.untimed) < len(self.hard)
+
 
 def contradict(a: str, b: str, question: str = "") -> bool:
     """Whether each answer has a number that the other does not have.
@@ -263,6 +277,8 @@ def contradict(a: str, b: str, question: str = "") -> bool:
     if len(a) > _LONGEST or len(b) > _LONGEST:
         return False
     first, second = (_numbers(in_figures(text, question)) for text in (a, b))
+    if not (first.timed and second.timed):  # a time of day in one of them refutes nothing
+        first, second = (numbers._replace(hard=numbers.untimed) for numbers in (first, second))
     if not first.hard or not second.hard:
         return False
     asked = _numbers(in_figures(question)).hard if len(question) <= _LONGEST else ()
@@ -296,9 +312,17 @@ _FROM = re.compile(
 )  # has the unit of the end
 
 
+_PART = re.compile(r"(?<![\d/.,-])(?:(\d+) )?([1-9])/([2-9])(?![\d/])")  # "1/2", "2 3/4"
+
+
+def _decimal(part: re.Match[str]) -> str:
+    whole, above, below = (int(digits or 0) for digits in part.groups())
+    return f"{whole + above / below:.9g}"
+
+
 @lru_cache(4096)
 def _numbers(text: str) -> _Numbers:
-    text = _FROM.sub(r"\1 \2 to ", text.replace("–", "-"))
+    text = _PART.sub(_decimal, _FROM.sub(r"\1 \2 to ", text.replace("–", "-")))
     hard: list[Quantity] = []
     for clock in _CLOCK.finditer(text):
         time = read_time(normalise(clock[0]))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from ...errors import InputError
 from ..answers import (
@@ -24,7 +24,6 @@ from ..answers import (
     is_sentence,
     numbers_are_details,
     same_answer,
-    shared_by_explanations,
     without_code_after,
     without_form,
     without_placeholder,
@@ -46,11 +45,10 @@ _SAME: Row = (1.0, 0.0, 0.0)
 _UNRELATED: Row = (0.0, 0.0, 1.0)
 _OPPOSED: Row = (0.0, 1.0, 0.0)
 _THRESHOLD = 0.5
-_DOUBT = 0.15  # chosen on the tune side of the wordings: 92.8 to 94.2% merged, no more wrong merges, 5% more to read
-_SURE = 1e-4
+_RULED_OUT = -5.0  # log-odds of one direction
 _OUTPUTS = ("supports", "contradicts", "silent")
 Row = tuple[float, float, float]
-_REVISION = 29  # of what is settled without the network; part of the name, so that no cache mixes two
+_REVISION = 30  # of what is settled without the network; part of the name, so that no cache mixes two
 _LIMIT = 512  # tokens of the network
 _LONGEST = (
     8000  # characters: longer answers are the same only where their words are, or one would take minutes
@@ -76,7 +74,6 @@ class _Network(NamedTuple):
 
     scale   what the log-odds are multiplied with
     hint    what a hint of wording adds to them
-    shared  what the words that two explanations share add, at most
     shifts  what is added for each form that the network reads
     """
 
@@ -84,7 +81,6 @@ class _Network(NamedTuple):
     outputs: list[int]
     scale: float
     hint: float
-    shared: float
     shifts: dict[str, float]
 
 
@@ -107,7 +103,7 @@ class Builtin:
         self._question_tokens: int = made["question_tokens"]
         self._encoder = OnnxEncoder(folder / "judge.onnx", folder / "tokenizer.json", threads=threads)
         phrases = _network(self._encoder, made)
-        self._networks = dict.fromkeys(("phrase", "sentence", "passage"), lambda: phrases)
+        self._networks = {"phrase": lambda: phrases}
         reader = folder / "sentences.onnx"
         if reader.is_file():
             self._networks |= _later(reader, folder, made["sentences"], threads)
@@ -120,44 +116,42 @@ class Builtin:
     def entails(self, batch: Sequence[Triple]) -> Floats:
         """The probability of entailment, one value per triple.
 
-        Of two sentences of which the network is in doubt, the mean log-odds of both directions: one often says more
-        than the other, which is beside the question. In code it is not. Of two explanations always, with what they
-        share.
+        Two sentences mean the same or they do not: one nearly always says a detail more than the other, which is beside
+        the question. So what counts there is the mean log-odds of both directions, and either order gives the same. In
+        code every word counts, and the smaller of the two does.
         """
         batch = [_briefly(triple) for triple in batch]
-        shares = [self._shared(triple) for triple in batch]
+        told = [self.sentences(triple) for triple in batch]
         found = np.zeros(len(batch))
-        rest = [n for n, share in enumerate(shares) if share is None]
-        found[rest] = self.relation([batch[n] for n in rest])[:, 0]
-        doubtful = [
-            n
-            for n in rest
-            if _DOUBT < found[n] < 1 - _DOUBT
-            and form(*batch[n][1:]) == form(*_turned(batch[n])[1:]) == "sentence"
-            and "`" not in batch[n][1] + batch[n][2]
-        ]
-        if doubtful:
-            back = self.relation([_turned(batch[n]) for n in doubtful])[:, 0]
-            found[doubtful] = expit((logit(found[doubtful]) + logit(np.clip(back, _SURE, 1 - _SURE))) / 2)
-        explained = [n for n, share in enumerate(shares) if share is not None]
-        if explained:
-            found[explained] = self._same_explanation(
-                [batch[n] for n in explained], [shares[n] for n in explained]
-            )
+        for part, judge in ((True, self._alike), (False, lambda rest: self.relation(rest)[:, 0])):
+            places = [n for n, each in enumerate(told) if each is part]
+            if places:
+                found[places] = judge([batch[n] for n in places])
         return found
 
-    def _same_explanation(self, batch: Sequence[Triple], shares: Sequence[float | None]) -> Floats:
-        """The probability that two explanations are the same: both directions, and the words they share."""
-        both = [self._pairs(*triple)[0][0] for one in batch for triple in (one, _turned(one))]
-        hints = np.repeat(np.array(shares, dtype=float), 2)
-        supports = np.array([row[0] for row in self._judged(both, "explanation", hints)])
-        odds: Floats = logit(np.clip(supports, _SURE, 1 - _SURE)).reshape(-1, 2).mean(axis=1)
-        return np.asarray(expit(odds))
+    def _alike(self, batch: Sequence[Triple]) -> Floats:
+        """The probability that two sentences mean the same; where one direction rules it out, the other is not read."""
+        batch = [(question, min(a, b), max(a, b)) for question, a, b in batch]
+        odds = self._odds(batch)
+        open_ = np.flatnonzero(odds > _RULED_OUT)
+        back = self._odds([_turned(batch[n]) for n in open_])
+        code = ["`" in batch[n][1] + batch[n][2] for n in open_]
+        odds[open_] = np.where(code, np.minimum(odds[open_], back), (odds[open_] + back) / 2)
+        found: Floats = expit(odds + self._networks["sentence"]().shifts["sentence"])
+        for n in np.flatnonzero(found >= _THRESHOLD):
+            rest = _unpadded(*batch[n][1:])
+            if rest is not None:  # what both share at length must not outvote what they do not
+                found[n] = min(found[n], self.entails([(batch[n][0], *rest)])[0])
+        return found
 
-    def _shared(self, triple: Triple) -> float | None:
-        """What two explanations share, where the network has to compare them."""
-        share = shared_by_explanations(*triple) if "explanation" in self._networks else None
-        return None if share is None or self._known(*triple) is not None else share
+    def _odds(self, batch: Sequence[Triple]) -> Floats:
+        """The log-odds of support that the network of sentences gives, as they are."""
+        if not batch:
+            return np.zeros(0)
+        network = self._networks["sentence"]()
+        logits = network.encoder.logits([self._pairs(*triple)[0][0] for triple in batch])[:, network.outputs]
+        found: Floats = logits[:, 0] - np.logaddexp(logits[:, 1], logits[:, 2])
+        return found
 
     def relation(self, batch: Sequence[Triple]) -> Floats:
         """Probabilities that `a` supports, contradicts or is silent about `b`, one row per triple."""
@@ -168,7 +162,7 @@ class Builtin:
             rows.append(None if known is None else known[0])
         grids = {n: self._pairs(*batch[n]) for n, row in enumerate(rows) if row is None}
         whole = [n for n, grid in grids.items() if len(grid) == len(grid[0]) == 1]
-        forms = {n: form(*batch[n][1:]) for n in whole}
+        forms = {n: self._form(batch[n]) for n in whole}
         for kind in self._networks:
             chosen = [n for n in whole if forms[n] == kind]
             hints = np.array([wording_hint(*batch[n]) for n in chosen])
@@ -195,9 +189,12 @@ class Builtin:
         """
         return unlike(*triple[1:]) and self._known(*_briefly(triple)) is None
 
-    def explanations(self, triple: Triple) -> bool:
-        """Whether two answers are explanations that the network compares."""
-        return self._shared(_briefly(triple)) is not None
+    def sentences(self, triple: Triple) -> bool:
+        """Whether two answers are sentences that the network compares, in either order alike."""
+        question, a, b = _briefly(triple)
+        if self._form((question, a, b)) == self._form((question, b, a)) == "phrase":
+            return False
+        return self._known(question, a, b) is None and len(self._pairs(question, a, b)) == 1
 
     def competes(self, triple: Triple) -> bool:
         """Whether a passage says something in the place of a claim: if not, it is silent about it.
@@ -212,12 +209,17 @@ class Builtin:
         warning = warn_unreadable(texts)
         return () if warning is None else (warning,)
 
+    def _form(self, triple: Triple) -> str:
+        """The form of a pair as far as there is a network for it."""
+        found = form(*triple[1:])
+        return found if found in self._networks else "phrase"
+
     def _judged(self, pairs: Sequence[tuple[str, str]], kind: str, hints: Floats | float = 0.0) -> list[Row]:
         if not pairs:
             return []
         network = self._networks[kind]()
-        weight = network.shared if kind == "explanation" else network.hint
-        rows = _calibrated(network, network.encoder.logits(pairs), network.shifts[kind] + weight * hints)
+        shifts = network.shifts[kind] + network.hint * hints
+        rows = _calibrated(network, network.encoder.logits(pairs), shifts)
         return [(float(row[0]), float(row[1]), float(row[2])) for row in rows]
 
     def _in_pieces(self, grid: list[list[tuple[str, str]]]) -> Row:
@@ -327,7 +329,6 @@ def _network(encoder: OnnxEncoder, made: dict[str, Any]) -> _Network:
         outputs,
         calibration["scale"],
         calibration["hint"],
-        calibration.get("shared", 0.0),
         calibration["shift"],
     )
 
