@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from semtropy.meaning import cluster, load_judge, wordpiece
 from semtropy.meaning.builtin import FOLDER, Builtin
@@ -159,7 +160,8 @@ class TestDeterminism:
     def test_relations_add_up_and_begin_with_entailment(self, judge: Builtin) -> None:
         relations = judge.relation(self.TRIPLES)
         assert relations.sum(axis=1) == pytest.approx(1)
-        assert relations[:, 0].tolist() == judge.entails(self.TRIPLES).tolist()
+        phrases = [not judge.sentences(triple) for triple in self.TRIPLES]
+        assert relations[phrases, 0].tolist() == judge.entails(self.TRIPLES)[phrases].tolist()
 
     def test_relaxed_mode_works_with_it(self, judge: Builtin) -> None:
         assert len(set(cluster("What animal is it?", ["a dog", "a cat"], judge, mode="relaxed"))) == 2
@@ -288,7 +290,7 @@ def test_a_special_token_in_an_answer_is_text(token: str) -> None:
 
 
 def test_two_sentences_of_which_one_says_more_are_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the network is in doubt in one direction, the other counts too."""
+    """What counts is the mean of both directions."""
     question, brief = "Who wrote Faust?", "The author of Faust is Johann Wolfgang von Goethe."
     fuller = "Faust is by Johann Wolfgang von Goethe, a German poet and essayist who lived from 1732 to 1821."
     judge = Builtin()
@@ -296,6 +298,7 @@ def test_two_sentences_of_which_one_says_more_are_one_answer(monkeypatch: pytest
     assert judge.entails(pairs).min() > 0.5
     assert judge.entails([(question, brief, "Faust is by Christopher Marlowe, an English poet.")])[0] < 0.05
 
-    said = {brief: (0.2, 0.3, 0.5), fuller: (0.9, 0.05, 0.05)}  # 1 to 4 and 9 to 1, so 3 to 2 for both
-    monkeypatch.setattr(judge, "relation", lambda batch: np.array([said[a] for _, a, _ in batch]))
-    assert judge.entails(pairs) == pytest.approx([0.6, 0.9])
+    odds = {brief: 4.0, fuller: -1.0}
+    monkeypatch.setattr(judge, "_odds", lambda batch: np.array([odds[a] for _, a, _ in batch]))
+    shift = judge._networks["sentence"]().shifts["sentence"]
+    assert judge.entails(pairs) == pytest.approx([expit(1.5 + shift)] * 2)

@@ -101,16 +101,21 @@ def test_yes_or_no_comes_before_why(question: str, answers: list[str], meanings:
 
 
 def test_what_was_written_for_the_training_is_well_formed() -> None:
-    answers, claims = written.read(written.ANSWERS), written.read(written.CLAIMS)
-    assert len(answers) > 3_800
-    assert len(claims) > 680
+    answers, claims, sampled = map(written.read, (written.ANSWERS, written.CLAIMS, written.SAMPLED))
+    assert len(answers) > 11_000
+    assert len(claims) > 1_500
+    assert len(sampled) > 3_800
     for row in answers:
+        if "apart" in row:
+            assert len(set(row["apart"])) >= 3, row["q"]
+            continue
         same, other = row["same"], [*row["no"], *row["beside"]]
         assert len(set(same)) >= 3, row["q"]
         assert len(row["no"]) >= 2, row["q"]
         assert set(same).isdisjoint(other), row["q"]
         assert all(0 <= place < len(same) for place, _ in row.get("close", ())), row["q"]
     assert {label for row in claims for _, label in row["claims"]} == {"s", "c", "n"}
+    assert all(len(set(row["texts"])) == len(row["texts"]) == len(row["meanings"]) for row in sampled)
 
 
 def test_no_question_that_was_written_is_one_of_these_sets() -> None:
