@@ -121,12 +121,11 @@ class Builtin:
         code every word counts, and the smaller of the two does.
         """
         batch = [_briefly(triple) for triple in batch]
-        told = [self.sentences(triple) for triple in batch]
         found = np.zeros(len(batch))
-        for part, judge in ((True, self._alike), (False, lambda rest: self.relation(rest)[:, 0])):
-            places = [n for n, each in enumerate(told) if each is part]
-            if places:
-                found[places] = judge([batch[n] for n in places])
+        sentences = [n for n, triple in enumerate(batch) if self.sentences(triple)]
+        rest = sorted(set(range(len(batch))).difference(sentences))
+        found[sentences] = self._alike([batch[n] for n in sentences])
+        found[rest] = self.relation([batch[n] for n in rest])[:, 0]
         return found
 
     def _alike(self, batch: Sequence[Triple]) -> Floats:
