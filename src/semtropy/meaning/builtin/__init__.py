@@ -124,7 +124,8 @@ class Builtin:
         found = np.zeros(len(batch))
         sentences = [n for n, triple in enumerate(batch) if self.sentences(triple)]
         rest = sorted(set(range(len(batch))).difference(sentences))
-        found[sentences] = self._alike([batch[n] for n in sentences])
+        if sentences:
+            found[sentences] = self._alike([batch[n] for n in sentences])
         found[rest] = self.relation([batch[n] for n in rest])[:, 0]
         return found
 
