@@ -104,7 +104,7 @@ class Encoded:
     def batches(
         self, tokens: int, rng: np.random.Generator | None, places: np.ndarray | None = None
     ) -> Iterator[np.ndarray]:
-        """Places, or all, pairs of like length together, about so many tokens a batch; in random order with `rng`."""
+        """Places in batches of about so many tokens, pairs of like length together; in random order with `rng`."""
         places = np.arange(len(self.lengths)) if places is None else places
         noise = rng.random(len(places)) * 6 if rng is not None else 0
         order = places[np.argsort(self.lengths[places] + noise, kind="stable")]

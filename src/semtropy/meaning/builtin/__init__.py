@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from ...errors import InputError
 from ..answers import (
@@ -45,7 +45,7 @@ _SAME: Row = (1.0, 0.0, 0.0)
 _UNRELATED: Row = (0.0, 0.0, 1.0)
 _OPPOSED: Row = (0.0, 1.0, 0.0)
 _THRESHOLD = 0.5
-_RULED_OUT = -5.0  # log-odds of one direction
+_RULED_OUT = -5.5  # log-odds of one direction
 _OUTPUTS = ("supports", "contradicts", "silent")
 Row = tuple[float, float, float]
 _REVISION = 30  # of what is settled without the network; part of the name, so that no cache mixes two
@@ -125,11 +125,11 @@ class Builtin:
         sentences = [n for n, triple in enumerate(batch) if self.sentences(triple)]
         rest = sorted(set(range(len(batch))).difference(sentences))
         if sentences:
-            found[sentences] = self._alike([batch[n] for n in sentences])
+            found[sentences] = self._same_sentences([batch[n] for n in sentences])
         found[rest] = self.relation([batch[n] for n in rest])[:, 0]
         return found
 
-    def _alike(self, batch: Sequence[Triple]) -> Floats:
+    def _same_sentences(self, batch: Sequence[Triple]) -> Floats:
         """The probability that two sentences mean the same; where one direction rules it out, the other is not read."""
         batch = [(question, min(a, b), max(a, b)) for question, a, b in batch]
         odds = self._odds(batch)
@@ -137,7 +137,7 @@ class Builtin:
         back = self._odds([_turned(batch[n]) for n in open_])
         code = ["`" in batch[n][1] + batch[n][2] for n in open_]
         odds[open_] = np.where(code, np.minimum(odds[open_], back), (odds[open_] + back) / 2)
-        found: Floats = expit(odds + self._networks["sentence"]().shifts["sentence"])
+        found: Floats = expit(odds)
         for n in np.flatnonzero(found >= _THRESHOLD):
             rest = _unpadded(*batch[n][1:])
             if rest is not None:  # what both share at length must not outvote what they do not
@@ -145,13 +145,9 @@ class Builtin:
         return found
 
     def _odds(self, batch: Sequence[Triple]) -> Floats:
-        """The log-odds of support that the network of sentences gives, as they are."""
-        if not batch:
-            return np.zeros(0)
-        network = self._networks["sentence"]()
-        logits = network.encoder.logits([self._pairs(*triple)[0][0] for triple in batch])[:, network.outputs]
-        found: Floats = logits[:, 0] - np.logaddexp(logits[:, 1], logits[:, 2])
-        return found
+        """The log-odds of support of sentences, as they are calibrated."""
+        rows = self._judged([self._pairs(*triple)[0][0] for triple in batch], "sentence")
+        return np.asarray(logit(np.array([row[0] for row in rows])))
 
     def relation(self, batch: Sequence[Triple]) -> Floats:
         """Probabilities that `a` supports, contradicts or is silent about `b`, one row per triple."""
